@@ -20,7 +20,8 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// Addresses that would be options, programs, files or networks of this machine are refused before anything is done.
+// Addresses that would be read as options, programs, files or hosts of the internal network are refused before anything
+// is done.
 func TestAddresses(t *testing.T) {
 	n := newInternet(t)
 	n.serve("git.example.com", http.NotFoundHandler())
@@ -97,7 +98,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// What was checked is what is dialled, however DNS answers the next time.
+// The address that was checked is the one that is dialled, whatever DNS answers the next time.
 func TestNamesChange(t *testing.T) {
 	n := newInternet(t)
 	r := newRepository()
@@ -122,7 +123,7 @@ func TestNamesChange(t *testing.T) {
 			t.Errorf("dialled %s", d)
 		}
 	}
-	// Of several addresses only public ones are tried.
+	// Of several addresses only the public ones are dialled.
 	n.names["charts.example.com"] = []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("93.184.216.1")}
 	f = n.fetcher("")
 	had(t, f, chartWant("1.2.3"))
@@ -131,7 +132,7 @@ func TestNamesChange(t *testing.T) {
 	}
 }
 
-// Credentials are the operator's, for one prefix, and never the tree's.
+// Credentials come from the operator, for one address prefix, and never from the repository.
 func TestCredentials(t *testing.T) {
 	n := newInternet(t)
 	r, other := newRepository(), newRepository()
@@ -172,7 +173,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// Nothing of an address that could be secret, and nothing of this machine, is in what is said about a failure.
+// Error messages contain no part of an address that may be secret, and nothing about this machine.
 func TestFailuresKeepSecrets(t *testing.T) {
 	n, g := newInternet(t), newForge(t)
 	g.token = "ghs_verysecret"
@@ -215,7 +216,7 @@ func TestFailuresKeepSecrets(t *testing.T) {
 	}
 }
 
-// The list of allowed sources is that of the operator, and a repository can only narrow it.
+// The operator sets the list of allowed sources, and a repository can only narrow it.
 func TestAllowed(t *testing.T) {
 	n := newInternet(t)
 	r := newRepository()
@@ -234,13 +235,13 @@ func TestAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Also what the store has is not used.
+	// What the store already has is not used, either.
 	refused(t, n.fetcher("", func(o *Options) { o.Policy, o.Store = none, f.o.Store }), chartWant("1.2.3"), false,
 		"list of allowed")
 }
 
-// What the store has already is refused as well where it came from a host that the list does not have, asked for the
-// first time or again.
+// Content in the store is refused if it came from a host that is not on the list, whether it is asked for the first
+// time or again.
 func TestAllowedContent(t *testing.T) {
 	n := newInternet(t)
 	r := newRepository()
@@ -283,7 +284,7 @@ func TestForks(t *testing.T) {
 	had(t, n.fetcher("forks: {allow: ['https://charts.example.com/**']}", fork), chartWant("1.3.0"))
 }
 
-// What one may not have, or has no time for, says nothing to the next who asks.
+// A failure because of the asker's permissions or deadline is not remembered for the next one who asks.
 func TestOwnFailures(t *testing.T) {
 	n, g := newInternet(t), newForge(t)
 	r := newRepository()
@@ -383,7 +384,7 @@ mirrors:
 	had(t, f, chartWant("1.2.3"))
 }
 
-// Private addresses and plain http are the operator's to allow.
+// Only the operator can allow private addresses and plain http.
 func TestPrivateAddresses(t *testing.T) {
 	r := newRepository()
 	r.add(t, "app", "1.2.3", "one", "app-1.2.3.tgz")
@@ -400,7 +401,7 @@ func TestPrivateAddresses(t *testing.T) {
 	had(t, n.fetcher(plain+"\nprivate: [127.0.0.0/8]", real), w)
 }
 
-// Behind a proxy it is the proxy that dials; addresses that are written as such are refused all the same.
+// With a proxy, the proxy dials. Addresses that are written as private IP addresses are refused nevertheless.
 func TestProxy(t *testing.T) {
 	var asked []string
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -423,7 +424,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// What is endless ends.
+// Endless answers are cut off.
 func TestEndless(t *testing.T) {
 	n := newInternet(t)
 	var sent atomic.Int64
@@ -471,8 +472,8 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// An end of the caller is not a failure of what was asked for.
-// Whether another try may help is known, also of what is noted already.
+// When the caller's context ends, that is no failure of the source. Failures say whether another try may help, also
+// those that were noted before.
 func TestTemporaryFailuresAreMarked(t *testing.T) {
 	n := newInternet(t)
 	n.serve("files.example.com", http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -543,7 +544,7 @@ func TestArchives(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, e.Failure)
 		}
 	}
-	// The name in Chart.yaml is nothing that anything is written by.
+	// No file is named after the name in Chart.yaml.
 	odd := file{name: "app/a \"b\"\\x\n.yaml", data: "odd"}
 	r.mu.Lock()
 	r.files["/charts/app-1.2.3.tgz"] = pack(t, good, odd, file{name: "app/.git/config", data: "x"})

@@ -15,13 +15,13 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// ChartLimits are what a packed chart may be.
+// ChartLimits limit the size of a packed chart.
 type ChartLimits struct {
 	Packed, Unpacked int64 // bytes
 	Files            int
 }
 
-// DefaultChartLimits are Helm's own where it has one.
+// DefaultChartLimits returns Helm's own limits where Helm has one.
 func DefaultChartLimits() ChartLimits {
 	return ChartLimits{Packed: 10 << 20, Unpacked: 100 << 20, Files: 10_000}
 }
@@ -36,8 +36,8 @@ var (
 	drivePattern = regexp.MustCompile(`^[a-zA-Z]:/`)
 )
 
-// unpack returns the files of a packed chart without the folder that they are in, and the version in its Chart.yaml.
-// Names are those that Helm's loader gives them. Failures are *remote.Failure.
+// unpack returns the files of a packed chart, without the top folder of the archive, and the version in its Chart.yaml.
+// The files are named as Helm's loader names them. Failures are *remote.Failure.
 func unpack(packed []byte, l ChartLimits) (files []remote.TreeFile, version string, err error) {
 	if int64(len(packed)) > l.Packed {
 		return nil, "", undecided("the packed chart is larger than %d MiB", l.Packed>>20)
@@ -66,7 +66,8 @@ func unpack(packed []byte, l ChartLimits) (files []remote.TreeFile, version stri
 	return u.end()
 }
 
-// bounded fails beyond a number of bytes: headers count as well, which may be as large as they like.
+// bounded is a reader that fails beyond a number of bytes. It counts the archive's headers as well, which can have any
+// size.
 type bounded struct {
 	from io.Reader
 	left int64
@@ -88,7 +89,7 @@ type unpacker struct {
 	left    int64
 	count   int
 	files   []remote.TreeFile
-	at      map[string]int // where in files a name is
+	at      map[string]int // the index in files, by name
 	folders map[string]bool
 }
 
@@ -123,7 +124,7 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 func (u *unpacker) keep(name string, data []byte) error {
 	for part := range strings.SplitSeq(name, "/") {
 		if strings.EqualFold(part, ".git") {
-			return nil // git takes no such name, and no chart means it
+			return nil // git accepts no such name, and no real chart has one
 		}
 	}
 	if u.folders[name] {
@@ -144,7 +145,7 @@ func (u *unpacker) keep(name string, data []byte) error {
 	return nil
 }
 
-// innerName is a name without the first folder, with the checks of Helm's loader.
+// innerName returns a name without its first folder. It makes the checks that Helm's loader makes.
 func innerName(name string) (string, error) {
 	illegal := broken("the chart holds a file whose path is outside the chart (%s)", quote(name))
 	slashed := name
@@ -163,7 +164,7 @@ func innerName(name string) (string, error) {
 	return clean, nil
 }
 
-// end looks at the whole.
+// end checks the files as a whole and returns them.
 func (u *unpacker) end() ([]remote.TreeFile, string, error) {
 	n, ok := u.at["Chart.yaml"]
 	if !ok {
@@ -172,7 +173,7 @@ func (u *unpacker) end() ([]remote.TreeFile, string, error) {
 	return u.files, versionIn(u.files[n].Data), nil
 }
 
-// versionIn returns the version that a Chart.yaml has; what is wrong with the rest of it is for Helm to say.
+// versionIn returns the version in a Chart.yaml. Other mistakes in the file are left for Helm to report.
 func versionIn(data []byte) string {
 	if len(data) > maxEntry {
 		return ""

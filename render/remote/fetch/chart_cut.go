@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// cutIndex returns the lines about each version of a chart.
+// cutIndex returns the lines of each version of a chart.
 func cutIndex(index []byte, name string) (items [][]byte, err error) {
 	c := indexCutter{name: name, at: -1}
 	for len(index) > 0 && !c.done {
@@ -31,14 +31,14 @@ func cutIndex(index []byte, name string) (items [][]byte, err error) {
 	return c.items, nil
 }
 
-// indexCutter looks at an index line by line.
+// indexCutter reads an index line by line.
 type indexCutter struct {
 	name              string
-	seen, api, inside bool // "entries:" was there; "apiVersion:" was; we are below the former
-	at                int  // how far keys below entries are indented, -1: not known yet
-	found             int  // how often the chart was there
-	mine              bool // we are in the chart
-	dash              int  // how far its items are indented
+	seen, api, inside bool // saw "entries:"; saw "apiVersion:"; is below "entries:"
+	at                int  // the indentation of the keys below entries; -1: not known yet
+	found             int  // how often the chart occurred
+	mine              bool // the current line is part of the chart
+	dash              int  // the indentation of its items
 	items             [][]byte
 	done              bool
 }
@@ -78,7 +78,7 @@ func (c *indexCutter) line(line []byte) error {
 	return nil
 }
 
-// top reads a line that is not indented.
+// top reads a line without indentation.
 func (c *indexCutter) top(text []byte) error {
 	if bytes.HasPrefix(text, []byte("---")) || bytes.HasPrefix(text, []byte("%")) {
 		c.done = c.seen
@@ -100,7 +100,7 @@ func (c *indexCutter) top(text []byte) error {
 	return nil
 }
 
-// key reads the name of a chart.
+// key reads a line with the name of a chart.
 func (c *indexCutter) key(text []byte) error {
 	key, value, ok := bytes.Cut(text, []byte(":"))
 	if !ok || len(key) == 0 {
@@ -119,7 +119,7 @@ func (c *indexCutter) key(text []byte) error {
 	return nil
 }
 
-// hasNoValue reports whether there is no value on the line of a key.
+// hasNoValue reports whether nothing follows a key on its line.
 func hasNoValue(value []byte) bool {
 	value = bytes.TrimSpace(value)
 	return len(value) == 0 || value[0] == '#'

@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// maxIndex is how large an index may be.
+	// maxIndex is the largest index that is read, in bytes.
 	maxIndex = 50 << 20
-	// maxEntry is how large what an index says of one version may be.
+	// maxEntry is the largest entry of one version in an index, in bytes.
 	maxEntry = 1 << 20
-	// maxOdd is how large an index may be that is not laid out as Helm lays it out: it is parsed as a whole, which takes
-	// many times its size.
+	// maxOdd is the largest index that is read if it is not formatted as Helm formats it, in bytes. Such an index is
+	// parsed as a whole, which takes many times its size in memory.
 	maxOdd = 2 << 20
 )
 
-// indexVersion is what an index says of one version of a chart.
+// indexVersion is the entry of one version of a chart in an index.
 type indexVersion struct {
 	Version string
 	URL     string // possibly relative to the repository
-	Digest  string // of the packed chart: "sha256:" and hex; empty: the index has none
+	Digest  string // of the packed chart: "sha256:" and hex; empty if the index has none
 }
 
-// indexEntry is one version in an index: the fields that decide something.
+// indexEntry is one version in an index, with only the fields that are needed.
 type indexEntry struct {
 	Name       string   `json:"name"`
 	Version    string   `json:"version"`
@@ -39,14 +39,14 @@ type indexEntry struct {
 	URLs       []string `json:"urls"`
 }
 
-// valid reports whether Helm takes an entry; it leaves others out.
+// valid reports whether Helm accepts an entry. Helm ignores the others.
 func (e indexEntry) valid() bool {
 	return e.Name != "" && e.Name != "." && e.Name != ".." && e.Name == path.Base(e.Name) && parses(e.Version) &&
 		(e.Type == "" || e.Type == "application" || e.Type == "library")
 }
 
-// findVersion returns the version of a chart that Helm takes for a reference: an exact version, a range, or "" for the
-// newest one. Failures are *remote.Failure.
+// findVersion returns the version of a chart that Helm would choose for a reference: an exact version, a range, or ""
+// for the newest one. Failures are *remote.Failure.
 func findVersion(index []byte, name, ref string) (*indexVersion, error) {
 	entries, err := entriesOf(index, name)
 	if err != nil {
@@ -75,7 +75,7 @@ func findVersion(index []byte, name, ref string) (*indexVersion, error) {
 
 var (
 	errNoIndex = broken("what the chart repository has as index.yaml is not an index of charts")
-	// errLayout means that an index is not laid out as Helm does it, so that the cheap way cannot read it.
+	// errLayout means that an index is not formatted as Helm formats it, so the line-by-line reader cannot read it.
 	errLayout = errors.New("the index has another layout")
 )
 
@@ -131,7 +131,7 @@ func jsonEntries(index []byte, name string) (found []indexEntry, err error) {
 	return found, nil
 }
 
-// jsonMembers calls do with each key of the object that comes next; do has to read the value.
+// jsonMembers calls do for each key of the next object; do has to read the value.
 func jsonMembers(d *json.Decoder, do func(key string) error) error {
 	t, err := d.Token()
 	if err != nil || t != json.Delim('{') {
@@ -156,8 +156,8 @@ func skipJSON(d *json.Decoder) error {
 	return d.Decode(&raw)
 }
 
-// yamlEntries reads an index laid out as Helm and everybody else does: block style, a line for each key. Only what it
-// says of one chart is parsed, version by version.
+// yamlEntries reads an index that is formatted as Helm formats it: in block style, one key a line. Only the entries of
+// one chart are parsed, one version at a time.
 func yamlEntries(index []byte, name string) ([]indexEntry, error) {
 	items, err := cutIndex(index, name)
 	if err != nil {
@@ -186,7 +186,7 @@ func yamlEntries(index []byte, name string) ([]indexEntry, error) {
 	return entries, nil
 }
 
-// oddEntries reads any YAML, as long as it is small.
+// oddEntries reads any YAML up to maxOdd bytes.
 func oddEntries(index []byte, name string) ([]indexEntry, error) {
 	if len(index) > maxOdd {
 		return nil, undecided("the index of the chart repository has an unusual layout and is larger than %d MiB",
@@ -255,7 +255,7 @@ func yamlField(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// quote is a name or a version in a sentence: short, and printable.
+// quote returns a name or a version for a sentence: shortened and printable.
 func quote(s string) string {
 	if len(s) > 100 {
 		s = s[:100] + "…"

@@ -76,7 +76,7 @@ func TestNoIndex(t *testing.T) {
 	}
 }
 
-// An index as large as may be is read in little more than its own memory.
+// Reading an index of the maximum size takes little more memory than the index itself.
 func BenchmarkFind(b *testing.B) {
 	var s strings.Builder
 	s.WriteString("apiVersion: v1\nentries:\n")

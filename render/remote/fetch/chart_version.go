@@ -12,7 +12,7 @@ import (
 
 var exactPattern = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+_-]+)?$`)
 
-// exactVersion reports whether a reference is one version and no range: what it comes to does not change.
+// exactVersion reports whether a reference is one version and not a range, so that it always means the same version.
 func exactVersion(ref string) bool { return exactPattern.MatchString(ref) }
 
 func parses(version string) bool {
@@ -20,8 +20,8 @@ func parses(version string) bool {
 	return err == nil
 }
 
-// newestFirst sorts versions, all of which parse. It is the very call that Helm makes: among versions that differ in
-// their build metadata alone the algorithm decides which is first.
+// newestFirst sorts versions, all of which are valid. It makes exactly the call that Helm makes: the order of versions
+// that differ only in build metadata depends on the sort algorithm.
 func newestFirst[T any](list []T, version func(T) string) {
 	c := byVersion[T]{list: list, parsed: make([]*semver.Version, len(list))}
 	for i, e := range list {
@@ -46,8 +46,8 @@ func (c byVersion[T]) Swap(i, j int) {
 	c.parsed[i], c.parsed[j] = c.parsed[j], c.parsed[i]
 }
 
-// pickVersion returns which of the versions, newest first, Helm takes for a reference: the one of exactly that text, else
-// the first in the range. No reference takes the newest that is no prerelease.
+// pickVersion returns which of the versions, sorted newest first, Helm takes for a reference: the one with exactly that
+// text, otherwise the first in the range. Without a reference it takes the newest version that is no prerelease.
 func pickVersion(versions []string, ref string) (int, error) {
 	constraint, err := semver.NewConstraint(cmp.Or(ref, "*"))
 	if err != nil {
@@ -69,8 +69,8 @@ func pickVersion(versions []string, ref string) (int, error) {
 	return 0, broken("no version of the chart matches %s", quote(ref))
 }
 
-// versionsOfTags returns the versions that tags of a registry stand for, newest first: a tag has "_" for "+". Tags that are
-// no whole versions are left out, as Helm does.
+// versionsOfTags returns the versions that the tags of a registry mean, newest first. A tag has "_" in place of "+".
+// Like Helm, it leaves out tags that are not whole versions.
 func versionsOfTags(tags []string) []string {
 	var versions []string
 	for _, tag := range tags {
@@ -82,8 +82,8 @@ func versionsOfTags(tags []string) []string {
 	return versions
 }
 
-// newestTag returns the tag with the newest version in a range. A "v" may stand before a version; short says that one of
-// fewer than three numbers counts, too.
+// newestTag returns the tag with the newest version in a range. A version may start with "v". If short is set, versions
+// of fewer than three numbers count, too.
 func newestTag(tags []string, ref string, short bool) (string, error) {
 	constraint, err := semver.NewConstraint(ref)
 	if err != nil {
@@ -105,5 +105,5 @@ func newestTag(tags []string, ref string, short bool) (string, error) {
 	return tags[newest], nil
 }
 
-// tagOf returns the tag that stands for a version.
+// tagOf returns the tag of a version.
 func tagOf(version string) string { return strings.ReplaceAll(version, "+", "_") }

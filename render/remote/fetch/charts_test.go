@@ -18,12 +18,12 @@ type repository struct {
 	files  map[string][]byte
 	index  string
 	etag   bool
-	status int // of everything, 0: as it is
+	status int // of all answers; 0: the normal one
 }
 
 func newRepository() *repository { return &repository{files: map[string][]byte{}} }
 
-// add packs a chart; address is what the index has for it.
+// add packs a chart. The index gives address as its address.
 func (r *repository) add(t *testing.T, name, version, says, address string) []byte {
 	t.Helper()
 	r.mu.Lock()
@@ -130,7 +130,8 @@ func TestIndexIsKept(t *testing.T) {
 	}
 }
 
-// A version that is newer than the index that was kept is asked for at once: whoever releases a chart uses it next.
+// A version that the cached index does not have makes the index be fetched again at once: whoever releases a chart uses
+// it right after.
 func TestVersionIsNewerThanTheIndex(t *testing.T) {
 	n := newInternet(t)
 	r := newRepository()
@@ -150,7 +151,7 @@ func TestVersionIsNewerThanTheIndex(t *testing.T) {
 	}
 }
 
-// A version that comes back with another content says so, whatever was cleaned up in between.
+// A version whose content has changed is reported, even if the store was cleaned up in between.
 func TestDigestChanges(t *testing.T) {
 	n := newInternet(t)
 	r := newRepository()
@@ -173,7 +174,7 @@ func TestDigestChanges(t *testing.T) {
 	r.mu.Unlock()
 	f.o.Recheck = time.Hour
 	n.pass(2 * time.Hour)
-	// The index has the digest of the second one, and nothing was got.
+	// The index has the digest of the second one, and nothing was fetched.
 	had(t, f, chartWant("1.2.3"))
 	r.index = strings.ReplaceAll(r.index, e.Digest[7:], strings.Repeat("0", 64))
 	n.pass(2 * time.Hour)

@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// However many ask at once, in however many processes, one thing is got once.
+// However many goroutines and processes ask at once, each thing is fetched once.
 func TestOneAtATime(t *testing.T) {
 	n, g := newInternet(t), newForge(t)
 	g.create("o/base.git")
@@ -27,7 +27,7 @@ func TestOneAtATime(t *testing.T) {
 		chartWant("")}
 	var all sync.WaitGroup
 	for range 6 {
-		s := n.open(dir) // what another process has
+		s := n.open(dir) // as another process opens it
 		f := n.fetcher("", func(o *Options) { o.Store = s })
 		all.Go(func() {
 			lock, err := f.Fetch(t.Context(), append(wants, wants...))
@@ -47,7 +47,8 @@ func TestOneAtATime(t *testing.T) {
 		count[r]++
 	}
 	for request, times := range count {
-		// References are asked for main and the default branch, the commit is got once: three requests for references.
+		// The references are listed once for main, once for the default branch, and once for the commit, which is
+		// fetched once: three requests for references.
 		limit := 1
 		if strings.Contains(request, "git.example.com") {
 			limit = 3
@@ -60,7 +61,7 @@ func TestOneAtATime(t *testing.T) {
 
 const childStore, childServer = "LINTEL_TEST_STORE", "LINTEL_TEST_SERVER"
 
-// TestChild is no test: it is what TestKilled kills.
+// TestChild is no test: it is the process that TestKilled kills.
 func TestChild(t *testing.T) {
 	dir := os.Getenv(childStore)
 	if dir == "" {
@@ -147,7 +148,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// A store that lost its objects gets them again, whatever its notes say.
+// A store that lost its objects fetches them again, whatever its notes say.
 func TestObjectsLost(t *testing.T) {
 	n, g := newInternet(t), newForge(t)
 	g.create("o/base.git")

@@ -1,13 +1,13 @@
-// Package fetch gets what a repository takes from outside of it into a store: git repositories, charts of chart
-// repositories and registries, and single files. Whoever renders says what is wanted (see package render/remote), a
-// Fetcher gets it, and the rendering reads it from the store.
+// Package fetch fetches what a repository uses from outside itself into a store: git repositories, charts of chart
+// repositories and registries, and single files. The code that renders says what it wants (see package render/remote),
+// a Fetcher fetches it, and the rendering reads it from the store.
 //
-// Everything that is asked for was written by strangers. Only https is used (and oci over https) unless the operator
-// allows more, addresses are checked as they are dialled, and nothing that is fetched is run. On a laptop git runs with
-// the user's own configuration instead and dials by itself.
+// The addresses were written by strangers. So only https is used (and oci over https) unless the operator allows more,
+// IP addresses are checked when they are dialled, and nothing that was fetched is run. On a laptop, git runs with the
+// user's own configuration instead and makes its own connections.
 //
-// HTTP requests follow redirects only where the first address was allowed to lead as well, show credentials to one host,
-// and bound answers and time. Where HTTPS_PROXY names a proxy it is the proxy that resolves and dials; what it lets
-// through is up to it. Only addresses that are written as numbers are refused before. Git fetches into a repository of
-// its own that is moved into the store when it is whole.
+// HTTP requests follow a redirect only to addresses that are allowed as well. They send credentials to one host only,
+// and limit the size of answers and the time. If HTTPS_PROXY names a proxy, the proxy resolves names and dials, and has
+// to decide itself what it lets through; only addresses that are written as IP addresses are refused before. Git
+// fetches into a repository of its own, which is moved into the store when it is complete.
 package fetch

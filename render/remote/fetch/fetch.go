@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// Fetch gets what is wanted, or finds out why it cannot be had, and returns an entry for each, sorted. The error is one
-// of the store, or the end of ctx: then nothing is known.
+// Fetch fetches the wants, or finds out why they cannot be fetched, and returns an entry for each, sorted. It returns
+// an error if the store fails or ctx ends; then the result of the wants is unknown.
 func (f *Fetcher) Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, error) {
 	wants = slices.Clone(wants)
 	slices.SortFunc(wants, remote.Compare)
@@ -22,7 +22,7 @@ func (f *Fetcher) Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, 
 	if err != nil {
 		return nil, err
 	}
-	// What a note has can be gone: the machine went down, or somebody cleaned up.
+	// The tree of a note may be missing: the machine crashed, or somebody cleaned up the store.
 	gone, err := f.gone(ctx, lock)
 	if err != nil || len(gone) == 0 {
 		return lock, err
@@ -66,7 +66,7 @@ func (f *Fetcher) all(ctx context.Context, wants []remote.Want) (remote.Lock, er
 	return lock, nil
 }
 
-// gone returns the wants whose trees the store does not have, and has their notes forget them.
+// gone returns the wants whose trees are missing in the store, and deletes the trees from their notes.
 func (f *Fetcher) gone(ctx context.Context, lock remote.Lock) (wants []remote.Want, err error) {
 	var trees []string
 	for _, e := range lock {
@@ -91,7 +91,7 @@ func (f *Fetcher) gone(ctx context.Context, lock remote.Lock) (wants []remote.Wa
 	return wants, err
 }
 
-// one gets one want. Every failure is in the entry.
+// one fetches one want. A failure becomes part of the entry.
 func (f *Fetcher) one(ctx context.Context, w remote.Want) (remote.Entry, error) {
 	outer := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, f.o.Timeout, transient("it took longer than %s", f.o.Timeout))
@@ -115,7 +115,7 @@ func (f *Fetcher) one(ctx context.Context, w remote.Want) (remote.Entry, error) 
 	return remote.Entry{}, err
 }
 
-// note returns what a want came to, from the store where that is good enough.
+// note returns the result for a want, from the store if that is recent enough.
 func (f *Fetcher) note(ctx context.Context, w remote.Want) (remote.Note, error) {
 	j, err := f.job(ctx, w)
 	if err != nil {
@@ -134,12 +134,12 @@ func (f *Fetcher) note(ctx context.Context, w remote.Want) (remote.Note, error) 
 	}
 	defer unlock()
 	if n, err := f.known(ctx, j); err != nil || n.Tree != "" {
-		return n, err // somebody else got it meanwhile
+		return n, err // another process fetched it meanwhile
 	}
 	return f.get(ctx, j)
 }
 
-// known returns the note of a want that need not be asked for, the zero Note where it has to be.
+// known returns the note of a want that need not be fetched again, the zero Note if it has to be.
 func (f *Fetcher) known(ctx context.Context, j job) (remote.Note, error) {
 	n, err := f.store.Note(j.key)
 	if err != nil {
@@ -166,7 +166,7 @@ func (f *Fetcher) known(ctx context.Context, j job) (remote.Note, error) {
 	return n, nil
 }
 
-// get asks for a want, and notes what it came to. The lock of its key is held.
+// get fetches a want, and stores the result as a note. The caller holds the lock of its key.
 func (f *Fetcher) get(ctx context.Context, j job) (remote.Note, error) {
 	before, err := f.store.Note(j.key)
 	if err != nil {
@@ -186,7 +186,7 @@ func (f *Fetcher) get(ctx context.Context, j job) (remote.Note, error) {
 	now := f.store.Now()
 	if err == nil {
 		n.What, n.Want, n.Asked = j.want.String(), &j.want, now
-		// Parts of it can have been in the store, from where this policy does not lead.
+		// Parts of it may have been in the store already, from hosts that this policy does not allow.
 		return n, errors.Join(f.mayUse(ctx, n), f.store.Put(j.key, n))
 	}
 	failure := failureOf(err)
@@ -194,7 +194,7 @@ func (f *Fetcher) get(ctx context.Context, j job) (remote.Note, error) {
 		return remote.Note{}, err
 	}
 	if before.Tree != "" && j.exact && !failure.Broken {
-		// An exact version that cannot be looked at again is what it was.
+		// If an exact version cannot be checked again, its known content is used.
 		before.Asked = now.Add(failureFresh - f.o.Recheck)
 		return before, errors.Join(f.mayUse(ctx, before), f.store.Put(j.key, before))
 	}

@@ -23,14 +23,14 @@ func pinned(ref string) (version, digest string) {
 	return ref, ""
 }
 
-// getRepository gets a chart of a chart repository.
+// getRepository fetches a chart from a chart repository.
 func (f *Fetcher) getRepository(ctx context.Context, j job) (remote.Note, error) {
 	index, hosts, err := f.index(ctx, j.url, f.o.Fresh)
 	if err != nil {
 		return remote.Note{}, err
 	}
 	v, err := findVersion(index, j.want.Name, j.want.Ref)
-	if err != nil { // it may be newer than what was asked for a while ago
+	if err != nil { // the version may be newer than the cached index
 		if index, hosts, err = f.index(ctx, j.url, justNow); err != nil {
 			return remote.Note{}, err
 		}
@@ -81,7 +81,8 @@ func (f *Fetcher) getRepository(ctx context.Context, j job) (remote.Note, error)
 	})
 }
 
-// relativeTo resolves an address of an index as Helm does: what is relative is below the repository, and has its query.
+// relativeTo resolves an address in an index as Helm does: a relative one is below the repository's address, and gets
+// its query.
 func relativeTo(repository *url.URL, address string) (*url.URL, error) {
 	to, err := url.Parse(address)
 	if err != nil {
@@ -98,11 +99,11 @@ func relativeTo(repository *url.URL, address string) (*url.URL, error) {
 	return remote.Address(to.String())
 }
 
-// justNow is how old an index may be that does not have what is asked for: several may ask in one check.
+// justNow is how old a cached index may be that lacks the wanted version: one check may want several that it lacks.
 const justNow = 5 * time.Second
 
-// index returns the index of a chart repository, and the further hosts that it came from. One that is fresh is not asked
-// for again.
+// index returns the index of a chart repository, and the further hosts that it came from. It is not fetched again if
+// the cached one is younger than fresh.
 func (f *Fetcher) index(ctx context.Context, repository *url.URL, fresh time.Duration) ([]byte, []string, error) {
 	key := remote.Key("index", repository.String())
 	unlock, err := f.store.Lock(ctx, key)
@@ -148,7 +149,7 @@ func (f *Fetcher) index(ctx context.Context, repository *url.URL, fresh time.Dur
 	return data, n.Hosts, f.store.Put(key, n)
 }
 
-// inIndex means that it is the index that could not be had.
+// inIndex adds to an error that the index could not be read.
 func inIndex(err error) error {
 	if failureOf(err) == nil {
 		return err
@@ -158,7 +159,7 @@ func inIndex(err error) error {
 	return &failure
 }
 
-// getRegistry gets a chart of a registry. Only what a want says of a version counts.
+// getRegistry fetches a chart from a registry. Only the version counts in what a want says.
 func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, w remote.Want) (remote.Note, error) {
 	at, c, err := f.way(u)
 	if err != nil {
@@ -185,15 +186,15 @@ func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, w remote.Want) (r
 	}
 	name := manifest.Manifest
 	if exactly == "" && exactVersion(version) {
-		name = version // what is first seen of a version is remembered
+		name = version // the first digest of a version is remembered
 	}
 	p := parcel{key: remote.Key("oci", u.String(), name), digest: manifest.Layer, version: version,
 		what: "chart " + path.Base(u.Path) + " " + reference + " of " + remote.WithoutSecrets(u), hosts: repo.Hosts()}
 	return f.unpacked(ctx, p, func(*parcel) ([]byte, error) { return repo.Pull(ctx, manifest, f.o.Charts.Packed) })
 }
 
-// resolveTag returns the tag that stands for a reference. A whole version is taken for a tag as it is. Short ones such
-// as "1.2" are tags for Helm and ranges for Flux: they are a tag where there is one.
+// resolveTag returns the tag for a reference. A whole version is used as the tag. A short one such as "1.2" is a tag
+// for Helm and a range for Flux: it is used as a tag if that tag exists.
 func resolveTag(ctx context.Context, repo *ociRepository, w remote.Want) (string, error) {
 	ref := w.Ref
 	if w.Tag && ref != "" || exactVersion(ref) {
@@ -222,16 +223,16 @@ func resolveTag(ctx context.Context, repo *ociRepository, w remote.Want) (string
 	return versions[n], nil
 }
 
-// parcel is a packed chart of which it is known what it should be.
+// parcel is a packed chart that is to be fetched, and what is known about it before.
 type parcel struct {
 	key     string // of the note that has its tree
-	digest  string // that it has to have; empty: not known before
+	digest  string // the expected one; empty: not known
 	version string // empty: that of its Chart.yaml
 	what    string
 	hosts   []string
 }
 
-// unpacked returns what a packed chart has, which is got only where the store does not have it.
+// unpacked returns the content of a packed chart. It calls get only if the store does not have it.
 func (f *Fetcher) unpacked(ctx context.Context, p parcel, get func(*parcel) ([]byte, error)) (remote.Note, error) {
 	unlock, err := f.store.Lock(ctx, p.key)
 	if err != nil {
@@ -258,7 +259,7 @@ func (f *Fetcher) unpacked(ctx context.Context, p parcel, get func(*parcel) ([]b
 	if p.digest != "" && p.digest != got {
 		return remote.Note{}, broken("the packed chart does not have the digest that its repository lists")
 	}
-	// Unpacked charts are large: few at a time.
+	// Unpacked charts are large, so only a few are unpacked at a time.
 	select {
 	case f.unpacking <- struct{}{}:
 		defer func() { <-f.unpacking }()
@@ -284,7 +285,7 @@ func (f *Fetcher) unpacked(ctx context.Context, p parcel, get func(*parcel) ([]b
 	return p.note(n), f.store.Put(p.key, n)
 }
 
-// note is what a want has of a parcel.
+// note returns the note of the want from that of the parcel.
 func (p parcel) note(n remote.Note) remote.Note {
 	w := remote.Note{Tree: n.Tree, Revision: n.Revision, Digest: n.Digest, Content: p.key, Hosts: n.Hosts}
 	if n.First != n.Digest {

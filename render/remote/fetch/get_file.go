@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// getFile gets a single file.
+// getFile fetches a single file.
 func (f *Fetcher) getFile(ctx context.Context, j job, before remote.Note) (remote.Note, error) {
 	at, trip, err := f.trip(j.url)
 	if err != nil {
@@ -31,5 +31,5 @@ func (f *Fetcher) getFile(ctx context.Context, j job, before remote.Note) (remot
 	return n, err
 }
 
-// digest names content as registries do.
+// digest returns the digest of content as registries write it.
 func digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }

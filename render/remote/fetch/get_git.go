@@ -15,7 +15,7 @@ const (
 	maxModules = 100 // of one repository, and of all repositories of one want
 )
 
-// source is where git reads the repository of a job.
+// source returns the address and credentials that git uses for a job.
 func (f *Fetcher) source(j job) (gitSource, error) {
 	at, c, err := f.way(j.url)
 	if err != nil {
@@ -24,8 +24,8 @@ func (f *Fetcher) source(j job) (gitSource, error) {
 	s := gitSource{URL: at, Unsure: j.ssh && j.token == "" && c == nil}
 	switch {
 	case f.o.UserGit && at == j.url && j.url.Scheme == "ssh":
-		s.Raw = j.want.URL // the user's insteadOf may stand for its beginning
-	case j.token != "" && at == j.url: // a mirror is not what the token is for
+		s.Raw = j.want.URL // the user's url.*.insteadOf may apply to its beginning
+	case j.token != "" && at == j.url: // the token is not meant for a mirror
 		s.Authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+j.token))
 	case c != nil:
 		s.Authorization = c.Header()
@@ -33,7 +33,7 @@ func (f *Fetcher) source(j job) (gitSource, error) {
 	return s, nil
 }
 
-// getGit gets the files of a repository.
+// getGit fetches the files of a repository.
 func (f *Fetcher) getGit(ctx context.Context, j job) (remote.Note, error) {
 	src, err := f.source(j)
 	if err != nil {
@@ -60,7 +60,7 @@ func (f *Fetcher) getGit(ctx context.Context, j job) (remote.Note, error) {
 	return n, nil
 }
 
-// moved returns the commit that a tag was first seen at, empty where it still is.
+// moved returns the commit that a tag first pointed to, empty if it still does.
 func (f *Fetcher) moved(j job, at gitCommit) (string, error) {
 	key := remote.Key("tag", j.scope, j.url.String(), at.Ref)
 	n, err := f.store.Note(key)
@@ -76,15 +76,15 @@ func (f *Fetcher) moved(j job, at gitCommit) (string, error) {
 	return "", nil
 }
 
-// walk gets a repository and its submodules.
+// walk fetches a repository and its submodules.
 type walk struct {
 	f       *Fetcher
-	modules int      // that may still come
-	private []string // repositories that a token read
+	modules int      // how many more are allowed
+	private []string // repositories that were read with a token
 	hosts   []string // addresses of submodules, and those that redirects led to
 }
 
-// tree gets a commit's tree, submodules in place.
+// tree fetches a commit's tree, with the submodules in their folders.
 func (w *walk) tree(ctx context.Context, j job, src gitSource, at gitCommit, nested int) (remote.Note, error) {
 	if j.token != "" {
 		w.private = append(w.private, j.url.String())
@@ -122,7 +122,7 @@ func (w *walk) tree(ctx context.Context, j job, src gitSource, at gitCommit, nes
 	return remote.Note{Tree: tree, Content: key}, w.f.store.Put(key, composed)
 }
 
-// submodule gets the tree of one submodule.
+// submodule fetches the tree of one submodule.
 func (w *walk) submodule(ctx context.Context, parent job, m submodule, nested int) (string, error) {
 	above := *parent.url
 	if above.Scheme == "ssh" {
@@ -151,7 +151,7 @@ func (w *walk) submodule(ctx context.Context, parent job, m submodule, nested in
 	return n.Tree, err
 }
 
-// sshUser returns whom an ssh address, which may be scp-like, logs in as; nil where it does not say.
+// sshUser returns the user of an ssh address, which may be scp-like; nil if it has none.
 func sshUser(address string) *url.Userinfo {
 	_, rest, ok := strings.Cut(address, "://")
 	if !ok {
@@ -190,7 +190,8 @@ func moduleURL(parent *url.URL, address string) (string, error) {
 	return u.String(), nil
 }
 
-// plain gets a commit's tree as it is, from the store where that has it, and its submodules where they are wanted.
+// plain fetches a commit's tree without its submodules, or takes it from the store, and lists the submodules if they
+// are wanted.
 func (w *walk) plain(ctx context.Context, j job, src gitSource, at gitCommit) (remote.Note, []submodule, error) {
 	s := w.f.store
 	key := remote.Key("git", j.scope, j.url.String(), at.ID)

@@ -17,13 +17,14 @@ import (
 // gitSource is one repository.
 type gitSource struct {
 	URL           *url.URL // canonical
-	Raw           string   // the address as it was written, for a git of the user's; empty: URL
+	Raw           string   // the address as it was written, for git with the user's configuration; empty: use URL
 	Authorization string   // the header, empty: none
-	// Unsure means that a server that does not have it may have it for others: its asker meant it to be read with a key.
+	// Unsure means that a "not found" may only mean that others can read the repository: the address was meant to be
+	// read with a key.
 	Unsure bool
 }
 
-// gitCommit is what a reference stands for.
+// gitCommit is the commit that a reference points to.
 type gitCommit struct {
 	ID  string
 	Ref string // its full name, "HEAD" for the default branch
@@ -34,10 +35,10 @@ type gitCommit struct {
 
 var commitID = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// isCommit reports whether a reference is the whole id of a commit, which never stands for anything else.
+// isCommit reports whether a reference is a full commit id, which always means the same commit.
 func isCommit(ref string) bool { return commitID.MatchString(ref) }
 
-// safeRef keeps names out that git-check-ref-format(1) refuses, or that would be an option or a pattern.
+// safeRef refuses names that git-check-ref-format(1) refuses, or that would be an option or a pattern.
 func safeRef(name string) bool {
 	if name == "" || len(name) > 1024 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") ||
 		strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") || strings.Contains(name, "..") ||
@@ -49,8 +50,8 @@ func safeRef(name string) bool {
 	})
 }
 
-// resolve asks what a reference stands for now: "" the default branch, a tag before a branch of the same name, the
-// newest tag in a range of versions.
+// resolve asks the server which commit a reference means now. The reference is "" for the default branch, a tag or else
+// a branch of that name, or a range of versions for the newest tag in it.
 func (f *Fetcher) resolve(ctx context.Context, src gitSource, ref string) (gitCommit, error) {
 	versions, whole := strings.CutPrefix(ref, remote.Versions)
 	versions, short := strings.CutPrefix(versions, remote.ShortVersions)
@@ -113,14 +114,14 @@ func (f *Fetcher) resolve(ctx context.Context, src gitSource, ref string) (gitCo
 	return gitCommit{}, broken("the repository has no branch or tag of that name")
 }
 
-// gitFetched is a tree that the store has.
+// gitFetched is a fetched tree in the store.
 type gitFetched struct {
 	Tree  string
-	Bytes int64    // that came
-	Hosts []string // as Commit has them
+	Bytes int64    // transferred
+	Hosts []string // as in gitCommit
 }
 
-// fetchCommit gets the tree of a commit into the store, where key holds it. Submodules are left as they are.
+// fetchCommit fetches the tree of a commit into the store, which keeps it under key. Submodules are left out.
 func (f *Fetcher) fetchCommit(ctx context.Context, src gitSource, at gitCommit, key string) (*gitFetched, error) {
 	s, err := f.session(ctx, src)
 	if err != nil {
@@ -138,8 +139,8 @@ func (f *Fetcher) fetchCommit(ctx context.Context, src gitSource, at gitCommit, 
 	return got, s.scratch.Import(ctx, key, got.Tree)
 }
 
-// fetch gets one commit: by its id, or by the reference that it was found by, or with all that the server has, since
-// not every server gives out any commit.
+// fetch fetches one commit. It tries its id, then the reference that it was found by, then everything the server has,
+// since not every server gives out any commit by its id.
 func (s *gitSession) fetch(ctx context.Context, at gitCommit) error {
 	tries := [][]string{{"--depth=1", "--", at.ID + ":refs/heads/wanted"}}
 	if at.Ref != "" {
@@ -150,7 +151,7 @@ func (s *gitSession) fetch(ctx context.Context, at gitCommit) error {
 			return err
 		}
 	}
-	// Without files this is cheap, also where the commit turns out to be made up.
+	// A fetch without files is cheap, even if the commit turns out not to exist.
 	probe := *s
 	var err error
 	if probe.scratch, err = s.fetcher.store.Scratch(); err != nil {
@@ -175,7 +176,7 @@ const (
 	everyTag  = "+refs/tags/*:refs/all/tags/*"
 )
 
-// try runs one fetch and reports whether the commit is there then. What is before "--" are options.
+// try runs one fetch and reports whether the commit is there afterwards. Arguments before "--" are options.
 func (s *gitSession) try(ctx context.Context, at gitCommit, what ...string) (bool, error) {
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
 		"--no-recurse-submodules", "--force"}
@@ -192,7 +193,8 @@ func (s *gitSession) try(ctx context.Context, at gitCommit, what ...string) (boo
 	return err == nil, err
 }
 
-// whyNot tells a commit that is not there from a repository that cannot be read: it has references that came.
+// whyNot decides whether a commit is missing or the repository cannot be read: it can be if some references were
+// fetched.
 func (s *gitSession) whyNot(ctx context.Context) error {
 	theirs, err := s.run(ctx, "ls-remote", "--quiet", "--refs", "--heads", "--end-of-options", s.address)
 	if err != nil {

@@ -20,9 +20,10 @@ const (
 	advertisement = "application/x-git-upload-pack-advertisement"
 )
 
-// gitGateway is what git talks to in place of a server: it listens on loopback for the time of one session, and passes the
-// two requests of a fetch on to one repository. So git neither resolves nor dials nor follows anything, knows no
-// credentials, and why something failed is known from the answer itself and not from git's words.
+// gitGateway is the server that git connects to in place of the real one. It listens on loopback during one session,
+// and forwards the two requests of a fetch to one repository. So git itself does not resolve names, connect elsewhere,
+// follow redirects or see credentials, and the reason of a failure is known from the server's answer and not from git's
+// messages.
 type gitGateway struct {
 	trip   *trip
 	client *webClient
@@ -30,12 +31,12 @@ type gitGateway struct {
 	secret string
 	server *http.Server
 	listen net.Listener
-	max    int64 // bytes of all answers
-	unsure bool  // see Source
+	max    int64 // the limit for all answers, in bytes
+	unsure bool  // see gitSource
 
 	mu       sync.Mutex
-	upstream *url.URL // the repository; changes where info/refs is redirected
-	left     int64    // bytes that may still come
+	upstream *url.URL // the repository; another one after info/refs was redirected
+	left     int64    // how many bytes are left of max
 	failure  error    // the first one
 }
 
@@ -67,7 +68,7 @@ func (g *gitGateway) config() []string {
 		"http.followRedirects", "false", "http.proxy", ""}
 }
 
-// err is why the session failed, nil where the server answered everything.
+// err returns why the session failed, nil if the server answered everything.
 func (g *gitGateway) err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -76,7 +77,7 @@ func (g *gitGateway) err() error {
 
 func (g *gitGateway) fail(w http.ResponseWriter, err error) {
 	g.broke(err)
-	http.Error(w, "", http.StatusForbidden) // 401 would have git look for credentials
+	http.Error(w, "", http.StatusForbidden) // 401 would make git look for credentials
 }
 
 // ServeHTTP implements http.Handler.
@@ -96,7 +97,7 @@ func (g *gitGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refs passes the question for references on. Where it is redirected to is where the rest of the session goes.
+// refs forwards the request for references. If it is redirected, the rest of the session uses the new address.
 func (g *gitGateway) refs(w http.ResponseWriter, r *http.Request) {
 	var resp *http.Response
 	err := g.client.Retry(r.Context(), func() (err error) {
@@ -130,7 +131,7 @@ func (g *gitGateway) refs(w http.ResponseWriter, r *http.Request) {
 	g.pass(w, resp)
 }
 
-// pack passes a request for objects on.
+// pack forwards a request for objects.
 func (g *gitGateway) pack(w http.ResponseWriter, r *http.Request) {
 	resp, err := g.ask(r, "/git-upload-pack", r.Body)
 	if err != nil {
@@ -169,7 +170,7 @@ func (g *gitGateway) ask(r *http.Request, path string, body io.Reader) (*http.Re
 	return g.trip.HTTP().Do(up)
 }
 
-// pass gives an answer to git, as far as it may be large.
+// pass gives an answer to git, up to the size limit.
 func (g *gitGateway) pass(w http.ResponseWriter, resp *http.Response) {
 	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		g.fail(w, undecided("its host compresses answers in a way that was not requested"))
@@ -197,7 +198,7 @@ func (g *gitGateway) pass(w http.ResponseWriter, resp *http.Response) {
 			return
 		case err != nil:
 			g.broke(webFailure(g.ctx, err))
-			panic(http.ErrAbortHandler) // git must not take a part for the whole
+			panic(http.ErrAbortHandler) // git must not take a truncated answer for a complete one
 		}
 	}
 }

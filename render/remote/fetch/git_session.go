@@ -12,11 +12,11 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// gitSession is one use of one repository.
+// gitSession is one run of git commands on one repository.
 type gitSession struct {
 	fetcher *Fetcher
 	scratch *remote.Scratch
-	gateway *gitGateway // nil: git goes its own way
+	gateway *gitGateway // nil: git connects by itself
 	address string
 	env     []string
 	options []string
@@ -49,7 +49,7 @@ func (s *gitSession) close() {
 	s.scratch.Close()
 }
 
-// hosts are further addresses that redirects led to; where git goes its own way nobody knows them.
+// hosts returns further addresses that redirects led to. They are unknown if git connects by itself.
 func (s *gitSession) hosts() []string {
 	if s.gateway == nil {
 		return nil
@@ -57,11 +57,11 @@ func (s *gitSession) hosts() []string {
 	return s.gateway.trip.Hosts()
 }
 
-// carefulOptions is the configuration of every git that uses the network.
+// carefulOptions is the configuration of git whenever it uses the network.
 var carefulOptions = append(gitcmd.Careful(), "fetch.recurseSubmodules", "false", "gc.auto", "0", "maintenance.auto", "false",
 	"core.hooksPath", os.DevNull, "protocol.ext.allow", "never")
 
-// userOptions are careful as arguments: the user's environment may configure git itself.
+// userOptions returns the careful options as arguments, since the user's environment may configure git itself.
 func userOptions() (options []string) {
 	for i := 0; i+1 < len(carefulOptions); i += 2 {
 		options = append(options, "-c", carefulOptions[i]+"="+carefulOptions[i+1])
@@ -69,12 +69,13 @@ func userOptions() (options []string) {
 	return options
 }
 
-// gitErrorLines are variables that say which repository git works on: those of a hook that runs this program.
+// gitErrorLines are environment variables that say which repository git works on. They are set if a git hook runs this
+// program.
 var gitErrorLines = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_SHALLOW_FILE",
 	"GIT_SSH_COMMAND", "GIT_TERMINAL_PROMPT", "LC_ALL"}
 
-// userEnvironment is that of this process, with nobody to be asked.
+// userEnvironment returns the environment of this process, changed so that git asks for no passwords.
 func (f *Fetcher) userEnvironment(ctx context.Context) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -95,7 +96,7 @@ func (f *Fetcher) userEnvironment(ctx context.Context) []string {
 	return env
 }
 
-// run runs git with the network. Its failures are those of the server where there is one.
+// run runs git with the network. If the server reported a failure, it returns that one.
 func (s *gitSession) run(ctx context.Context, args ...string) ([]byte, error) {
 	out, err := s.scratch.Run(ctx, gitcmd.Call{Options: s.options, Args: args, Env: s.env, Max: 64 << 20, Watch: s.small})
 	switch {
@@ -116,10 +117,10 @@ func (s *gitSession) small() error {
 	return nil
 }
 
-// errRefused means that git failed though the server answered.
+// errRefused means that git failed although the server answered.
 var errRefused = errors.New("git could not fetch it")
 
-// refusal is errRefused where git ran and failed, else the error itself.
+// refusal returns errRefused if git ran and failed, otherwise the error itself.
 func refusal(err error) error {
 	var failed *gitcmd.Error
 	if errors.As(err, &failed) && failed.Err == nil {
@@ -128,7 +129,7 @@ func refusal(err error) error {
 	return err
 }
 
-// gitFailure makes a failure of a refusal.
+// gitFailure turns a failed run of git into a failure.
 func gitFailure(err error, message string) error {
 	if errors.Is(err, errRefused) {
 		return undecided("%s", message)

@@ -10,14 +10,14 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// submodule is a folder of a tree that is the tree of another repository.
+// submodule is a folder of a tree whose content is the tree of another repository.
 type submodule struct {
 	Path   string
-	URL    string // as .gitmodules has it, possibly relative to the repository ("../other")
+	URL    string // as written in .gitmodules, possibly relative to the repository ("../other")
 	Commit string
 }
 
-// submodules lists those of a tree of the store that "git submodule update --init" would get.
+// submodules lists the submodules of a tree in the store that "git submodule update --init" would fetch.
 func (f *Fetcher) submodules(ctx context.Context, tree string) ([]submodule, error) {
 	s, err := f.store.Scratch()
 	if err != nil {
@@ -81,14 +81,14 @@ func submoduleAddresses(ctx context.Context, s *remote.Scratch, tree string, lis
 	return found, nil
 }
 
-// compose returns the tree in which submodules stand for the trees that they came to; key holds it.
+// compose returns the tree in which the submodules are replaced by their fetched trees. The store keeps it under key.
 func (f *Fetcher) compose(ctx context.Context, tree string, modules map[string]string, key string) (string, error) {
 	scratch, err := f.store.Scratch()
 	if err != nil {
 		return "", err
 	}
 	defer scratch.Close()
-	empty := filepath.Join(scratch.Dir, "refs") // git wants a work tree here, and neither reads nor writes it
+	empty := filepath.Join(scratch.Dir, "refs") // git needs a work tree here, but neither reads nor writes it
 	run := func(stdin string, args ...string) (string, error) {
 		out, err := scratch.Run(ctx, gitcmd.Call{Args: args, Stdin: stdin, Options: []string{"--work-tree=" + empty}})
 		if err != nil {

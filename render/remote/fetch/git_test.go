@@ -74,7 +74,7 @@ func (f *forge) git(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// create makes a repository, as "o/name.git".
+// create makes a repository named like "o/name.git".
 func (f *forge) create(name string) {
 	treetest.Served(f.t, filepath.Join(f.root, name), f.work(name), "")
 }
@@ -152,7 +152,7 @@ func TestGit(t *testing.T) {
 	}
 }
 
-// A range of versions stands for the newest tag in it, as Flux and Argo CD read tags.
+// A range of versions means the newest tag in it, as Flux and Argo CD read tags.
 func TestVersionsOfTags(t *testing.T) {
 	n, g := newInternet(t), newForge(t)
 	g.create("o/base.git")
@@ -200,7 +200,7 @@ func TestTagMoves(t *testing.T) {
 	}
 }
 
-// Not every server gives out any commit: then all of its references are fetched.
+// Some servers do not give out any commit by its id: then all of the references are fetched.
 func TestCommitRefused(t *testing.T) {
 	n, g := newInternet(t), newForge(t)
 	g.create("o/base.git")
@@ -209,7 +209,7 @@ func TestCommitRefused(t *testing.T) {
 	g.backend.Env = append(g.backend.Env, "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_1=protocol.version",
 		"GIT_CONFIG_VALUE_1=0")
 	n.serve("git.example.com", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Header.Del("Git-Protocol") // version 0, which refuses what no reference has
+		r.Header.Del("Git-Protocol") // version 0, which refuses commits that no reference points to
 		g.ServeHTTP(w, r)
 	}))
 	f := n.fetcher("")
@@ -304,7 +304,7 @@ func TestPrivateRepository(t *testing.T) {
 	if got := n.asked(); len(got) > 0 {
 		t.Errorf("asked %v", got)
 	}
-	refused(t, with("1", "", true), w, false, "401") // what a token read is not there for who has none
+	refused(t, with("1", "", true), w, false, "401") // what was read with a token is not given to those without
 	had(t, with("2", g.token, true), w)
 	if got := n.asked(); len(got) == 0 {
 		t.Error("another installation was given what this one read")
@@ -314,7 +314,7 @@ func TestPrivateRepository(t *testing.T) {
 	had(t, with("1", g.token, true), ssh)
 }
 
-// What cannot be found out about a repository ends the fetching: nothing is known of the repository then.
+// A question about a repository that cannot be answered ends the fetching: then nothing is known about the repository.
 func TestTokenTrouble(t *testing.T) {
 	n, g := newInternet(t), newForge(t)
 	n.serve("git.example.com", g)
@@ -335,7 +335,7 @@ func TestTokenTrouble(t *testing.T) {
 	}
 }
 
-// A deadline ends what is not there yet; what the store has is used.
+// After a deadline nothing more is fetched; what the store has is used.
 func TestDeadline(t *testing.T) {
 	n := newInternet(t)
 	r := newRepository()
@@ -359,7 +359,7 @@ func TestDeadline(t *testing.T) {
 	refused(t, f, slow, false, "time limit for fetching remote sources was reached")
 }
 
-// The operator's credentials hold for git as well, and only for their prefix.
+// The operator's credentials are used by git as well, and only for their prefix.
 func TestGitCredentials(t *testing.T) {
 	n, g := newInternet(t), newForge(t)
 	g.token = "secret"
@@ -397,7 +397,7 @@ func TestRepositoryMoved(t *testing.T) {
 	}
 }
 
-// A redirect takes git to another host, and no credentials with it.
+// A redirect leads git to another host, but no credentials go there.
 func TestGitRedirectKeepsCredentials(t *testing.T) {
 	n, g := newInternet(t), newForge(t)
 	g.create("o/base.git")
@@ -434,7 +434,7 @@ func TestGitIsLarge(t *testing.T) {
 	refused(t, f, gitWant("main"), false, "larger")
 }
 
-// random is text that cannot be packed.
+// random returns text that cannot be compressed.
 func random(size int) string {
 	b := make([]byte, size)
 	x := uint32(1)
@@ -467,7 +467,7 @@ func TestUserGit(t *testing.T) {
 			}
 		}
 	}
-	// Submodules beside it are read by whom it is read by.
+	// Submodules next to the repository are read with the same access as the repository.
 	g.create("o/sub.git")
 	sub := g.commit("o/sub.git", "refs/heads/main", "b.yaml", "two")
 	g.commit("o/base.git", "refs/heads/nested", ".gitmodules", "[submodule \"s\"]\n\tpath = sub\n\turl = ../sub.git\n")

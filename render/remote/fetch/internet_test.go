@@ -48,7 +48,7 @@ func newInternet(t *testing.T) *internet {
 		servers: map[string]*httptest.Server{}, resolved: map[string]int{}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
-// serve has a host answer.
+// serve sets the handler of a host.
 func (n *internet) serve(host string, h http.Handler) {
 	n.t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +127,7 @@ func (n *internet) asked() []string {
 	return list
 }
 
-// shown returns the credentials that each request since the last call of asked had, by host and path.
+// shown returns the credentials of each request since the last call of asked, by host and path.
 func (n *internet) shown() map[string]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -147,7 +147,7 @@ func (n *internet) open(dir string) *remote.Store {
 	return s
 }
 
-// fetcher makes one with the given LINTEL_SOURCES; its store is new unless the options have one.
+// fetcher returns a fetcher with the given LINTEL_SOURCES. Its store is new unless the options have one.
 func (n *internet) fetcher(sources string, change ...func(*Options)) *Fetcher {
 	n.t.Helper()
 	p, err := ParsePolicy(filepath.Join(n.t.TempDir(), "sources.yaml"), []byte(sources+"\ncaFile: "+n.ca+"\n"))
@@ -184,7 +184,7 @@ func get(t *testing.T, f *Fetcher, w remote.Want) remote.Entry {
 	return lock[0]
 }
 
-// had is get of something that has to be there.
+// had fetches something that has to be there.
 func had(t *testing.T, f *Fetcher, w remote.Want) remote.Entry {
 	t.Helper()
 	e := get(t, f, w)
@@ -194,7 +194,7 @@ func had(t *testing.T, f *Fetcher, w remote.Want) remote.Entry {
 	return e
 }
 
-// refused is get of something that must not be there, for a reason that has some words in it.
+// refused fetches something that must not be available, and checks that the reason has the given words.
 func refused(t *testing.T, f *Fetcher, w remote.Want, broken bool, words string) {
 	t.Helper()
 	e := get(t, f, w)
@@ -206,7 +206,7 @@ func refused(t *testing.T, f *Fetcher, w remote.Want, broken bool, words string)
 	}
 }
 
-// content reads a file of what was fetched, as the renderer does.
+// contentOf reads a file of a fetched entry, as the renderer does.
 func contentOf(t *testing.T, f *Fetcher, e remote.Entry, path string) string {
 	t.Helper()
 	objects, err := tree.Open(t.Context(), tree.Config{GitDir: f.o.Store.GitDir()})

@@ -12,20 +12,20 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// job is a want that may be asked for.
+// job is a want, prepared for fetching.
 type job struct {
 	want  remote.Want
-	url   *url.URL // canonical, as an allow-list sees it
+	url   *url.URL // canonical, the form that allow-lists are compared with
 	key   string   // of its note
-	scope string   // of what a token read; empty: anybody could
+	scope string   // for content that needs a token; empty: public content
 	token string
-	ssh   bool // the asker has it by ssh
+	ssh   bool // the want had an ssh address
 
-	fixed bool // it stands for the same content for ever
-	exact bool // it should: an exact version
+	fixed bool // it always means the same content
+	exact bool // it should always mean the same content: an exact version
 }
 
-// good reports whether what was said some time ago need not be asked again.
+// good reports whether a result of that age is still good enough.
 func (j job) good(age time.Duration, o Options) bool {
 	switch {
 	case j.fixed:
@@ -36,14 +36,14 @@ func (j job) good(age time.Duration, o Options) bool {
 	return age < o.Fresh
 }
 
-// schemes are those that a kind of want may have.
+// schemes are the URL schemes allowed for each kind of want.
 var schemes = map[remote.Kind][]string{
 	remote.Git:   {"https", "http", "ssh"},
 	remote.Chart: {"https", "http", "oci"},
 	remote.File:  {"https", "http"},
 }
 
-// job looks at a want before anything is done about it: may it be asked for at all?
+// job checks whether a want may be fetched at all, and prepares it.
 func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
 	u, err := remote.Address(w.URL)
 	if err != nil {
@@ -79,10 +79,10 @@ func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
 	return j, nil
 }
 
-// gitJob adds what a repository is read with.
+// gitJob adds the credentials for a git repository.
 func (f *Fetcher) gitJob(ctx context.Context, j job) (job, error) {
 	if j.url.Scheme == "ssh" && !f.o.UserGit {
-		j.url, j.ssh = remote.HTTPS(j.url), true // there is no key to show; the same repository is there by https
+		j.url, j.ssh = remote.HTTPS(j.url), true // there is no ssh key to use; the repository is read by https instead
 	}
 	if f.o.Token != nil {
 		token, err := f.o.Token(ctx, j.url.String())
@@ -97,7 +97,7 @@ func (f *Fetcher) gitJob(ctx context.Context, j job) (job, error) {
 		}
 	}
 	j.fixed = isCommit(j.want.Ref)
-	// A submodule may be one that only a token can read.
+	// A submodule may need a token even if the repository does not.
 	scope := j.scope
 	if j.want.Submodules {
 		scope = f.o.Scope
@@ -118,8 +118,8 @@ func (f *Fetcher) mayRead(ctx context.Context, address string) error {
 	return err
 }
 
-// mayUse reports whether what the store has may be used now: it can have come from further addresses, some of which
-// this policy does not have, and from further repositories that only a token could read.
+// mayUse reports whether content in the store may be used now: this policy may not allow the hosts that it came from,
+// or the asker may not read the private repositories that are part of it.
 func (f *Fetcher) mayUse(ctx context.Context, n remote.Note) error {
 	for _, host := range n.Hosts {
 		if u, err := remote.Address(host); err != nil || !f.o.Policy.Allows(u) {
@@ -134,10 +134,10 @@ func (f *Fetcher) mayUse(ctx context.Context, n remote.Note) error {
 	return nil
 }
 
-// onlyKnown reports whether a fork asks for what only the store may answer.
+// onlyKnown reports whether the want is of a fork and may only be answered from the store.
 func (f *Fetcher) onlyKnown(j job) bool { return f.o.Fork && !f.o.Policy.AllowsFork(j.url) }
 
-// mayAsk reports whether the network may be used for an address.
+// mayAsk reports whether an address may be asked over the network.
 func (f *Fetcher) mayAsk(u *url.URL) error {
 	switch {
 	case f.o.Offline:
@@ -148,7 +148,7 @@ func (f *Fetcher) mayAsk(u *url.URL) error {
 	return nil
 }
 
-// way is how an address is reached: where it is mirrored, and with the operator's credentials for that.
+// way returns the address that is really asked, which may be of a mirror, and the operator's credentials for it.
 func (f *Fetcher) way(u *url.URL) (*url.URL, *Credential, error) {
 	at, err := f.o.Policy.Mirror(u)
 	if err != nil {
@@ -161,7 +161,7 @@ func (f *Fetcher) way(u *url.URL) (*url.URL, *Credential, error) {
 	return at, c, nil
 }
 
-// trip is a way to an address over HTTP.
+// trip returns the address that is really asked, and a trip to it over HTTP.
 func (f *Fetcher) trip(u *url.URL) (*url.URL, *trip, error) {
 	at, c, err := f.way(u)
 	if err != nil {

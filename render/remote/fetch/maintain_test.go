@@ -7,7 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// Where nobody else cleans the store up, such as on a laptop, fetching does, and is none the worse for it.
+// If nobody else cleans up the store, such as on a laptop, fetching does, and still works.
 func TestFetchingMaintains(t *testing.T) {
 	n := newInternet(t)
 	r := newRepository()

@@ -17,7 +17,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 )
 
-// What Helm calls the parts of a chart (https://helm.sh/docs/topics/registries/#helm-chart-manifest).
+// Media types of the parts of a chart (https://helm.sh/docs/topics/registries/#helm-chart-manifest).
 const (
 	configType = "application/vnd.cncf.helm.config.v1+json"
 	layerType  = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
@@ -30,7 +30,7 @@ const (
 	maxPages    = 1_000
 )
 
-// ociRepository is one repository of a registry. It is for one thing that is fetched.
+// ociRepository is one repository of a registry. A value is used to fetch one thing only.
 type ociRepository struct {
 	client *webClient
 	meta   *remote.Repository
@@ -41,7 +41,7 @@ type ociRepository struct {
 // newOCIRepository returns the repository at an oci address. The credentials may be nil.
 func newOCIRepository(client *webClient, u *url.URL, plain bool, c *Credential) (*ociRepository, error) {
 	r := &ociRepository{client: client, trip: client.Trip()}
-	// A blob's digest is known before it is got, and registries keep blobs at hosts that nobody has heard of.
+	// The digest of a blob is known before it is fetched, and registries redirect to storage hosts that no list names.
 	pinned := client.Trip()
 	pinned.Pinned = true
 	cache := auth.NewCache()
@@ -61,7 +61,7 @@ func newOCIRepository(client *webClient, u *url.URL, plain bool, c *Credential) 
 	return r, nil
 }
 
-// credentialFor shows credentials to one host.
+// credentialFor returns a function that gives the credentials to one host only.
 func credentialFor(host string, c *Credential) auth.CredentialFunc {
 	return func(_ context.Context, asks string) (auth.Credential, error) {
 		if c == nil || !strings.EqualFold(asks, host) {
@@ -71,7 +71,7 @@ func credentialFor(host string, c *Credential) auth.CredentialFunc {
 	}
 }
 
-// Hosts are further addresses that redirects led to.
+// Hosts returns further addresses that redirects led to.
 func (r *ociRepository) Hosts() []string { return r.trip.Hosts() }
 
 // Tags returns the tags of the repository.
@@ -90,14 +90,14 @@ func (r *ociRepository) Tags(ctx context.Context) (tags []string, err error) {
 	return tags, err
 }
 
-// ociChart is a manifest that is one of a chart.
+// ociChart is the manifest of a chart.
 type ociChart struct {
 	Manifest string // its digest
 	Layer    string // the digest of the packed chart
 	layer    ocispec.Descriptor
 }
 
-// Chart returns what a tag or a digest stands for.
+// Chart returns the manifest that a tag or a digest means.
 func (r *ociRepository) Chart(ctx context.Context, reference string) (*ociChart, error) {
 	if _, err := r.meta.ParseReference(reference); err != nil {
 		return nil, broken("%q can be neither a tag nor a digest of a registry", reference)
@@ -153,7 +153,7 @@ func (r *ociRepository) Pull(ctx context.Context, c *ociChart, max int64) (packe
 	return packed, err
 }
 
-// again tries what may work the next time, and says in one sentence why something does not.
+// again repeats what may work the next time, and returns a failure in one sentence.
 func (r *ociRepository) again(ctx context.Context, do func() error) error {
 	return r.client.Retry(ctx, func() error {
 		err := do()
@@ -175,8 +175,8 @@ func (r *ociRepository) again(ctx context.Context, do func() error) error {
 	})
 }
 
-// registryStatus is the failure of an answer. Only the registry itself can say that something does not exist; who gives out
-// tokens cannot.
+// registryStatus returns the failure for an HTTP status. Only the registry itself can say that something does not
+// exist; the server that issues tokens cannot.
 func registryStatus(e *errcode.ErrorResponse) error {
 	err := statusFailure(e.StatusCode)
 	if f := failureOf(err); f != nil && f.Broken && (e.URL == nil || !strings.HasPrefix(e.URL.Path, "/v2/")) {

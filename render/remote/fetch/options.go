@@ -14,37 +14,40 @@ type Options struct {
 	Store  *remote.Store
 	Policy *Policy // nil: DefaultPolicy()
 
-	// UserGit has git run with the configuration of the user (address rewriting, credential helpers, proxies, ssh): for a
-	// laptop. Git then dials itself, and no address is checked.
+	// UserGit makes git use the user's configuration (address rewriting, credential helpers, proxies, ssh): for a
+	// laptop. Git then makes its own connections, and no address is checked.
 	UserGit bool
-	// Offline uses only what the store has, however old.
+	// Offline uses only content in the store, however old.
 	Offline bool
-	// Fork means that a fork's change asks: only what the store has is used, and what the policy's forks.allow has.
+	// Fork means that a change from a fork asks: only content in the store is used, and sources that the policy's
+	// forks.allow lists are fetched.
 	Fork bool
 
-	// Token returns what git is shown for a repository; empty where there is nothing to show. It is asked about https
-	// addresses without credentials. An error that is no *remote.Failure ends the whole fetching: it says nothing about
-	// the repository. Nil: there is nothing.
+	// Token returns the token that git uses for a repository, empty if there is none. It is called with https addresses
+	// without credentials. An error other than *remote.Failure ends the whole fetching: it says nothing about the
+	// repository. Nil: no tokens.
 	Token func(ctx context.Context, url string) (token string, err error)
-	// MayRead reports, before anything is used that was read with a token, also from the store, whether whoever asks may
-	// see it. Its errors are like those of Token. Nil: everything may be.
+	// MayRead reports whether the asker may read a repository. It is called before any content is used that was read
+	// with a token, even if the store has it. Its errors are like those of Token. Nil: the asker may read everything.
 	MayRead func(ctx context.Context, url string) (bool, error)
-	// Scope keeps what was read with a token apart from what others read with theirs: the installation.
+	// Scope separates content that was read with a token from content that was read with other tokens: it names the
+	// installation.
 	Scope string
 
-	// Fresh is for how long what moves (a branch, a tag, a range, the newest version) is not asked for again; 0: 2
-	// minutes.
+	// Fresh is how long the result for something that can change (a branch, a tag, a range, the newest version) is used
+	// without asking again; 0: 2 minutes.
 	Fresh time.Duration
-	// Recheck is after what time even an exact version is asked for again, to find out that it changed. 0: never.
-	Recheck time.Duration
-	// Timeout is for one thing, everything included; 0: 5 minutes.
-	Timeout time.Duration
-	// Deadline is when no source is waited for any longer: what has not come by then is not to be had. The zero time:
+	// Recheck is the time after which even an exact version is asked for again, to find out whether it changed. 0:
 	// never.
+	Recheck time.Duration
+	// Timeout is the time for one want in total; 0: 5 minutes.
+	Timeout time.Duration
+	// Deadline is the time after which nothing more is fetched: what is missing by then counts as not available. The
+	// zero time: no deadline.
 	Deadline time.Time
 
-	Charts ChartLimits // the zero value: chart.DefaultLimits()
-	MaxGit int64       // bytes of one fetch of git; 0: 1 GiB
+	Charts ChartLimits // the zero value: DefaultChartLimits()
+	MaxGit int64       // limit of one fetch of git, in bytes; 0: 1 GiB
 	Web    WebOptions
 }
 
@@ -53,19 +56,19 @@ const (
 	defaultFresh   = 2 * time.Minute
 	defaultTimeout = 5 * time.Minute
 	defaultMaxGit  = 1 << 30
-	// together is how many things are got at once.
+	// together is how many wants are fetched at once.
 	together = 6
-	// failureFresh is for how long a failure is not tried to overcome again.
+	// failureFresh is how long a failure is remembered before it is tried again.
 	failureFresh = 30 * time.Second
 	maxFile      = 16 << 20
 )
 
-// Fetcher gets wants. It is safe for concurrent use, also with others on the same store.
+// Fetcher fetches wants. It is safe for concurrent use, and several may share a store.
 type Fetcher struct {
 	o     Options
 	store *remote.Store
 	web   *webClient
-	// unpacking is full while as many charts are unpacked as may be at once.
+	// unpacking limits how many charts are unpacked at once.
 	unpacking chan struct{}
 }
 

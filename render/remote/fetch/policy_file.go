@@ -17,7 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// text is a scalar that knows its line.
+// text is a scalar with its line number.
 type text struct {
 	value string
 	line  int
@@ -32,7 +32,7 @@ func (t *text) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// policyFile is LINTEL_SOURCES as it is written.
+// policyFile is the content of LINTEL_SOURCES.
 type policyFile struct {
 	Allow *[]text `yaml:"allow"`
 	Forks struct {
@@ -88,7 +88,7 @@ var (
 	wrongType    = regexp.MustCompile(`^cannot unmarshal (\S+).* into .*$`)
 )
 
-// located makes file:line: of what the decoder says.
+// located puts the file and line in front of a decoder's error.
 func located(name string, err error) error {
 	said := err.Error()
 	var several *yaml.TypeError
@@ -167,7 +167,7 @@ func (r *policyReader) globs(patterns []text) remote.Globs {
 	return globs
 }
 
-// prefix reads the beginning of addresses. It ends with a slash: without, it would fit longer names as well.
+// prefix reads the prefix of addresses. It has to end with a slash, or it would match longer names as well.
 func (r *policyReader) prefix(t text, schemes ...string) string {
 	u, err := remote.Address(t.value)
 	fail := func(format string, args ...any) {

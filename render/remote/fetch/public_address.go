@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// reserved are networks that lead to this machine, to the operator's network, or nowhere: RFC 6890 and what came after
-// it (https://www.iana.org/assignments/iana-ipv4-special-registry, and the same for IPv6).
+// reserved are networks of this machine, of private networks, or of nobody: RFC 6890 and later ones
+// (https://www.iana.org/assignments/iana-ipv4-special-registry, and the same for IPv6).
 var reserved = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 	"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
 	"203.0.113.0/24", "224.0.0.0/3",
@@ -14,7 +14,7 @@ var reserved = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8
 
 var (
 	globalV6 = netip.MustParsePrefix("2000::/3")
-	nat64    = netip.MustParsePrefix("64:ff9b::/96") // the last four bytes are an IPv4 address that is dialled
+	nat64    = netip.MustParsePrefix("64:ff9b::/96") // the last four bytes are the IPv4 address that is reached
 )
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -25,7 +25,8 @@ func prefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// publicAddress reports whether an address is one of the internet. An IPv4 address within an IPv6 one counts as itself.
+// publicAddress reports whether an address is one of the public internet. For an IPv6 address that contains an IPv4
+// address, the latter decides.
 func publicAddress(a netip.Addr) bool {
 	a = a.Unmap()
 	if !a.IsValid() || a.Zone() != "" {

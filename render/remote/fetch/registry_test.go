@@ -23,7 +23,7 @@ type registry struct {
 	manifests map[string]map[string][]byte // by repository and reference
 	blobs     map[string][]byte
 	blobHost  string // blobs are redirected there
-	realm     string // who gives out tokens; empty: nobody has to show one
+	realm     string // the server that issues tokens; empty: no token is needed
 	user      string // "user:password" that tokens are given for; empty: everybody
 	page      int    // of tags; 0: all
 	config    string // the media type of manifests' configurations
@@ -183,7 +183,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// Flux takes tags for versions as they are, a "v" before them or not, once they are filtered.
+// Flux reads tags as versions, with or without "v" in front, after it has filtered them.
 func TestRegistryTagsOfFlux(t *testing.T) {
 	n := newInternet(t)
 	r := newRegistry()
@@ -218,7 +218,7 @@ func TestRegistryIsNoChart(t *testing.T) {
 	refused(t, n.fetcher(""), ociWant("1.2.3"), true, "not a chart")
 }
 
-// A registry that serves something else than the digest says is not believed.
+// Content that does not match its digest is refused.
 func TestRegistryLies(t *testing.T) {
 	n := newInternet(t)
 	r := newRegistry()
@@ -231,7 +231,8 @@ func TestRegistryLies(t *testing.T) {
 	refused(t, n.fetcher(""), ociWant("1.2.3"), true, "does not have its digest")
 }
 
-// The operator's credentials go to the registry and whoever gives out its tokens; blobs come from where they are.
+// The operator's credentials go to the registry and to the server that issues its tokens, but not to the host of the
+// blobs.
 func TestRegistryCredentials(t *testing.T) {
 	n := newInternet(t)
 	r := newRegistry()
@@ -281,7 +282,7 @@ func TestIndexLeadsToRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the store has is no way around a list of allowed sources.
+	// Content in the store is checked against the list of allowed sources as well.
 	refused(t, n.fetcher("", func(o *Options) { o.Store, o.Policy = f.o.Store, narrow }), chartWant("1.2.3"), false,
 		"another host")
 }

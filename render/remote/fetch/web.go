@@ -23,7 +23,7 @@ const (
 	agent        = "lintel"
 )
 
-// WebOptions are how requests are made.
+// WebOptions set how requests are made.
 type WebOptions struct {
 	Resolve Resolver                                         // nil: the system's
 	Dial    Dialer                                           // nil: net.Dialer
@@ -62,7 +62,7 @@ func newWeb(policy *Policy, o WebOptions) *webClient {
 		ResponseHeaderTimeout: 30 * time.Second,
 		IdleConnTimeout:       30 * time.Second,
 		MaxIdleConnsPerHost:   4,
-		// What is packed stays packed: nothing is unpacked here without a bound.
+		// Compressed answers are not decompressed here, since that would have no size limit.
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: maxHeader,
 		ForceAttemptHTTP2:      true,
@@ -72,7 +72,7 @@ func newWeb(policy *Policy, o WebOptions) *webClient {
 	return c
 }
 
-// Close ends the connections that are kept.
+// Close ends the idle connections.
 func (c *webClient) Close() {
 	c.direct.CloseIdleConnections()
 	c.proxied.CloseIdleConnections()
@@ -89,13 +89,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// trip is one thing that is got, by however many requests. It is the only way to make requests.
+// trip is the fetching of one thing, in one or more requests. It is the only way to make requests.
 type trip struct {
 	client *webClient
-	// Authorization is shown where the first request goes only, whatever requests follow.
+	// Authorization is sent only to the address of the first request, whatever requests follow.
 	Authorization string
-	// Pinned means that the digest of what comes is known: redirects may then lead to hosts that the allow-list does not
-	// have, such as those where registries keep their content. Addresses are checked all the same.
+	// Pinned means that the digest of the content is known. Redirects may then lead to hosts that the allow-list does
+	// not have, such as the storage hosts of registries. IP addresses are checked nevertheless.
 	Pinned bool
 
 	mu    sync.Mutex
@@ -106,14 +106,14 @@ type trip struct {
 // Trip begins a trip.
 func (c *webClient) Trip() *trip { return &trip{client: c} }
 
-// Hosts are the addresses on other hosts that redirects led to and that the allow-list has.
+// Hosts returns the addresses on other hosts that redirects led to and that the allow-list has.
 func (t *trip) Hosts() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.hosts)
 }
 
-// HTTP returns a client of the standard library that is as careful.
+// HTTP returns a client of the standard library that makes the same checks.
 func (t *trip) HTTP() *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: t.redirect}
 }
@@ -145,8 +145,8 @@ func (t *trip) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.proxied.RoundTrip(r)
 }
 
-// began reports whether an address is where the trip began, and notes the first one. Git goes on by itself behind a
-// redirect.
+// began reports whether an address is that of the first request, and sets it for the first one. Git continues at the
+// new address after a redirect.
 func (t *trip) began(u *url.URL) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -179,7 +179,7 @@ func withPath(u *url.URL, path string) *url.URL {
 	return &c
 }
 
-// redirect decides about one redirect. Nothing that was shown to the first host goes to another one.
+// redirect decides whether a redirect is followed. Credentials for the first host are not sent to another one.
 func (t *trip) redirect(r *http.Request, via []*http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return http.ErrUseLastResponse
@@ -213,7 +213,8 @@ func (t *trip) redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// webFailure says in one sentence why a request failed, without addresses. The end of ctx stays what it is.
+// webFailure returns the reason why a request failed in one sentence, without addresses. If ctx ended, it returns the
+// error of ctx.
 func webFailure(ctx context.Context, err error) error {
 	if err == nil || failureOf(err) != nil {
 		return err

@@ -13,17 +13,18 @@ const (
 	maxAnswers  = 8 // addresses of one host that are tried
 )
 
-// Resolver finds the addresses of a host.
+// Resolver returns the addresses of a host name.
 type Resolver func(ctx context.Context, host string) ([]netip.Addr, error)
 
-// Dialer connects to an address that is no name.
+// Dialer connects to an IP address.
 type Dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// dial resolves a host once and connects to what was checked: an answer of DNS that changes in between is of no use.
+// dial resolves a host once, checks the addresses and connects to one of them, so that a changed DNS answer has no
+// effect.
 func (c *webClient) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

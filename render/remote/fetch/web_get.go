@@ -16,20 +16,20 @@ const (
 	firstWait = time.Second
 )
 
-// webAnswer is what a GET came to.
+// webAnswer is the answer to a GET.
 type webAnswer struct {
 	Body       []byte
 	ETag       string
 	NotChanged bool // the ETag that was sent is still that of the content; there is no Body
 }
 
-// retryable is a failure that another try may cure.
+// retryable is a failure that another try may resolve.
 type retryable struct{ error }
 
 // Unwrap returns the failure.
 func (e retryable) Unwrap() error { return e.error }
 
-// Get gets an address, at most max bytes of it. No answer, 429 and 5xx are tried again.
+// Get fetches an address, at most max bytes. It tries again if there is no answer or the status is 429 or 5xx.
 func (t *trip) Get(ctx context.Context, u *url.URL, etag string, max int64) (*webAnswer, error) {
 	var answer *webAnswer
 	err := t.client.Retry(ctx, func() (err error) {
@@ -39,7 +39,7 @@ func (t *trip) Get(ctx context.Context, u *url.URL, etag string, max int64) (*we
 	return answer, err
 }
 
-// Retry calls do until it works, fails for good, or failed three times.
+// Retry calls do until it succeeds, fails for good, or has failed three times.
 func (c *webClient) Retry(ctx context.Context, do func() error) error {
 	pause := firstWait
 	for n := 1; ; n++ {
@@ -79,7 +79,7 @@ func (t *trip) get(ctx context.Context, u *url.URL, etag string, max int64) (*we
 	}
 	body, err := readBounded(resp.Body, resp.ContentLength, max)
 	if err == nil && ctx.Err() != nil {
-		err = ctx.Err() // a server that sees the end of the connection can end its answer as if it were whole
+		err = ctx.Err() // when the connection ends, a server may end its answer as if it were complete
 	}
 	if err != nil {
 		return nil, retry(ctx, err)
@@ -87,7 +87,7 @@ func (t *trip) get(ctx context.Context, u *url.URL, etag string, max int64) (*we
 	return &webAnswer{Body: body, ETag: resp.Header.Get("ETag")}, nil
 }
 
-// retry has a failure of the network tried again. What was refused here stays refused.
+// retry marks a network failure as one to try again. What was refused here is not tried again.
 func retry(ctx context.Context, err error) error {
 	var certificate *tls.CertificateVerificationError
 	if failureOf(err) != nil || ctx.Err() != nil || errors.As(err, &certificate) {
@@ -96,7 +96,7 @@ func retry(ctx context.Context, err error) error {
 	return retryable{webFailure(ctx, err)}
 }
 
-// readBounded reads a body of at most max bytes; length is what was announced, -1 for nothing.
+// readBounded reads a body of at most max bytes. length is the announced length, -1 if there was none.
 func readBounded(r io.Reader, length, max int64) ([]byte, error) {
 	tooLarge := undecided("it is larger than %d MiB", max>>20)
 	if length > max {
@@ -116,7 +116,7 @@ func readBounded(r io.Reader, length, max int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// statusFailure is the failure that a status stands for, nil for success.
+// statusFailure returns the failure for an HTTP status, nil for success.
 func statusFailure(code int) error {
 	switch {
 	case code == http.StatusOK:
