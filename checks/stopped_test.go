@@ -3,6 +3,7 @@ package checks_test
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -147,6 +148,19 @@ spec:
 				"chart/templates/b.yaml": "{{ if .Values.shown }}\n" + keyed("b", "x") + "{{ end }}\n"},
 			head: sources{"chart/prod.yaml": "x: y\nshown: false\n"},
 			want: "head chart/prod.yaml:2 change this back so that the chart renders the object",
+		},
+		"a patch that deletes an Application": {
+			base: sources{"apps/web.yaml": application("web"), "apps/kustomization.yaml": "resources: [web.yaml]\n", "web/a.yaml": ""},
+			head: sources{"apps/kustomization.yaml": "resources: [web.yaml]\npatches:\n" +
+				strings.NewReplacer("v1", "argoproj.io/v1alpha1", "ConfigMap", "Application").Replace(deletion("web, namespace: argocd"))},
+			want: "head apps/kustomization.yaml:4 remove this patch",
+		},
+		"a patch of the path of an Application": {
+			base: sources{"apps/web.yaml": application("web"), "apps/kustomization.yaml": "resources: [web.yaml]\n",
+				"other/o.yaml": keyed("o", "x"), "web/a.yaml": ""},
+			head: sources{"apps/kustomization.yaml": "resources: [web.yaml]\npatches:\n- target: {kind: Application}\n  patch: |\n" +
+				"    - {op: replace, path: /spec/source/path, value: other}\n"},
+			want: "head apps/kustomization.yaml:5 have this object deploy what it deployed before",
 		},
 		"another namespace": {
 			base: sources{"web/kustomization.yaml": "namespace: shop\nresources: [b.yaml]\n"},

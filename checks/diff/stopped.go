@@ -16,12 +16,14 @@ import (
 
 // Stopped returns where the change stops deploying a deleted object whose own file it leaves alone. This is the
 // kustomization that no longer names the file or a folder of it, a patch that deletes the object, an edited object of
-// Argo CD or Flux, a file that the chart reads, or what sets its name or namespace. old says that only the base has the place; ok is false if no
-// place is found.
+// Argo CD or Flux, a file that the chart reads, or what sets its name or namespace. old says that only the base has the
+// place; ok is false if no place is found.
 func (t *Trees) Stopped(p *Pair) (at origin.Place, old, ok bool) {
 	queue := []string{p.Old.Origin("").Path}
 	of := func(dir string) bool { return t.Base.includes(p.Root.Path, dir, map[string]bool{}) } // not of another overlay
 	deployers := t.Base.Roots.Deployers(p.Root)
+	id := admission.IdentityOf(p.Old.Object)
+	objects := []kindName{{id.Kind, id.Name}} // that are deployed no more
 	for seen := map[string]bool{}; ; {
 		for len(queue) > 0 {
 			name := queue[0]
@@ -41,8 +43,10 @@ func (t *Trees) Stopped(p *Pair) (at origin.Place, old, ok bool) {
 				if at, old, ok := t.dropped(dir, name); ok {
 					return at, old, true
 				}
-				if at, ok := t.patchedAway(dir, p); ok {
-					return at, false, true
+				for _, object := range objects {
+					if at, sure := t.patch(dir, object, false, map[string]bool{}); sure > 0 {
+						return at, false, true
+					}
 				}
 				queue = append(queue, dir)
 			}
@@ -53,16 +57,15 @@ func (t *Trees) Stopped(p *Pair) (at origin.Place, old, ok bool) {
 		if at, ok := t.renamed(p); ok {
 			return at, true, true
 		}
+		objects = nil
 		for _, d := range deployers {
-			if t.changed[d.Where.Path] {
-				if at, old, ok := t.redirected(d); ok {
-					return at, old, true
-				}
+			if at, old, ok := t.redirected(d); ok {
+				return at, old, true
 			}
 			if at, ok := t.revalued(d); ok {
 				return at, false, true
 			}
-			queue = append(queue, d.Where.Path)
+			queue, objects = append(queue, d.Where.Path), append(objects, kindName{d.Object.Kind, d.Object.Name})
 		}
 		of = func(string) bool { return true }
 		if deployers = nil; len(queue) == 0 {
@@ -147,16 +150,12 @@ var (
 	nameField = regexp.MustCompile(`\bname["']?:\s*["']?([\w.-]+)`)
 )
 
-// patchedAway returns the line that deletes the object, in a patch that the change adds to a folder's kustomization or to
-// a component of it.
-func (t *Trees) patchedAway(dir string, p *Pair) (at origin.Place, ok bool) {
-	at, sure := t.patch(dir, p.Old.Object, false, map[string]bool{})
-	return at, sure > 0
-}
+// kindName identifies the object that a patch deletes.
+type kindName struct{ kind, name string }
 
-// patch returns the line of the patch that most likely deletes an object. all says that the change adds the folder with
-// all its patches.
-func (t *Trees) patch(dir string, object map[string]any, all bool, asked map[string]bool) (at origin.Place, sure int) {
+// patch returns the line that most likely deletes an object, in a patch that the change adds to a folder's kustomization or
+// to a component of it. all says that the change adds the folder with all its patches.
+func (t *Trees) patch(dir string, object kindName, all bool, asked map[string]bool) (at origin.Place, sure int) {
 	now, err := t.Head.Roots.Kustomization(dir)
 	if err != nil || now == nil || asked[dir] {
 		return at, 0
@@ -239,17 +238,16 @@ func patchAt(list []string, i int) string {
 
 // names says how likely a patch is about an object: 2 if it has its kind and name, 1 if it has its kind and a target or a
 // part of the name, since kustomizations add prefixes and suffixes, and 0 otherwise.
-func names(patch string, object map[string]any) (sure int) {
-	id := admission.IdentityOf(object)
+func names(patch string, id kindName) (sure int) {
 	has := func(field *regexp.Regexp, is func(string) bool) bool {
 		return slices.ContainsFunc(field.FindAllStringSubmatch(patch, -1), func(m []string) bool { return is(m[1]) })
 	}
 	switch {
-	case !has(kindField, func(kind string) bool { return kind == id.Kind }):
+	case !has(kindField, func(kind string) bool { return kind == id.kind }):
 		return 0
-	case has(nameField, func(name string) bool { return name == id.Name }):
+	case has(nameField, func(name string) bool { return name == id.name }):
 		return 2
-	case strings.Contains(patch, "target:") || has(nameField, func(name string) bool { return strings.Contains(id.Name, name) }):
+	case strings.Contains(patch, "target:") || has(nameField, func(name string) bool { return strings.Contains(id.name, name) }):
 		return 1
 	}
 	return 0
@@ -269,7 +267,7 @@ func lines(c Commit, path string) []string {
 func (t *Trees) redirected(d *deploy.Deployment) (at origin.Place, old, ok bool) {
 	now := t.Head.Roots.Counterpart(d)
 	if now == nil {
-		return placeAt(d.Where.Path, d.Where.Line, ""), true, true
+		return placeAt(d.Where.Path, d.Where.Line, ""), true, t.changed[d.Where.Path]
 	}
 	where := now.Where
 	if now.Name == d.Name {
@@ -280,7 +278,7 @@ func (t *Trees) redirected(d *deploy.Deployment) (at origin.Place, old, ok bool)
 			where = now.PathWhere
 		}
 	}
-	return placeAt(where.Path, where.Line, "have this object deploy what it deployed before"), false, true
+	return placeAt(where.Path, where.Line, "have this object deploy what it deployed before"), false, t.changed[where.Path]
 }
 
 // revalued returns the first line that the change edits in a file that a Helm release reads. ok is false unless it edits
