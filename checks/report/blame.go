@@ -1,7 +1,7 @@
 package report
 
-// BlamedResource is a rendered object with the places its fields come from; a list of them is the stable form of
-// "lintel blame -o json".
+// BlamedResource is a rendered object with the places of its fields. A list of them is the stable JSON of "lintel blame
+// -o json".
 type BlamedResource struct {
 	Resource Resource      `json:"resource"`
 	Fields   []BlamedField `json:"fields"` // every scalar
@@ -31,7 +31,7 @@ type BlamedPlace struct {
 	Parts       []BlamedPart `json:"parts,omitempty"`  // of a text that several wrote; the place is then of the last
 }
 
-// BlamedPart is a part of a text, with the place that it alone comes from.
+// BlamedPart is a part of a string that has its own place.
 type BlamedPart struct {
 	Text string `json:"text"`
 	BlamedPlace
@@ -64,7 +64,7 @@ type ListedRoot struct {
 	Reason string `json:"reason,omitempty"` // why not
 }
 
-// Fetched is something from outside of a repository, and what it came to.
+// Fetched is a remote source, and the revision that was fetched.
 type Fetched struct {
 	Kind     string `json:"kind"` // git, chart, file
 	URL      string `json:"url"`
@@ -78,10 +78,10 @@ type Fetched struct {
 	Reason   string `json:"reason,omitempty"`  // why it is not there
 }
 
-// Object is one that a root deploys, as JSON.
+// Object is an object that a root deploys, as JSON.
 type Object map[string]any
 
-// Build is what a binary was built from, and for what.
+// Build describes the binary: its source and platform.
 type Build struct {
 	Number   string // of the module, "devel" for a build of a work tree
 	Commit   string // empty where it is not known

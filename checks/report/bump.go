@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Bump is what other versions of things from outside do to one root: a chart, a remote base, a file.
+// Bump is what new versions of remote sources (charts, remote bases, files) change in one root.
 type Bump struct {
 	Root  string  `json:"root"`
 	Moved []Moved `json:"moved"`
@@ -13,21 +13,21 @@ type Bump struct {
 	Added   []Resource       `json:"added"`
 	Removed []Resource       `json:"removed"`
 	Changed []ResourceChange `json:"changed"`
-	// Relabeled counts the resources in which nothing changes but what names the version: they are not in Changed.
+	// Relabeled counts the resources in which only version labels change. They are not in Changed.
 	Relabeled int           `json:"relabeled"`
 	Images    []ImageChange `json:"images"`
 	CRDs      []CRDChange   `json:"crds"`
 	Grants    []Grant       `json:"grants"` // what roles allow that they did not
 	Values    []ValueChange `json:"values"` // the user's values that the new version treats otherwise
-	// Violations counts the findings of this root that are new.
+	// Violations counts the new findings of this root.
 	Violations int `json:"violations"`
-	// LeftOut counts the resources, images, CRDs and roles that are not listed for lack of space.
+	// LeftOut counts the resources, images, CRDs and roles that are not listed because of the limits.
 	LeftOut int `json:"leftOut,omitempty"`
-	// Problem says why nothing can be compared; empty: it could be.
+	// Problem says why the versions could not be compared; empty: they were.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Moved is something from outside of which the change takes another version.
+// Moved is a remote source whose version the change updates.
 type Moved struct {
 	Name  string  `json:"name"` // "podinfo", "github.com/acme/base"
 	URL   string  `json:"url"`  // where it comes from
@@ -38,16 +38,16 @@ type Moved struct {
 	Links []Link  `json:"links"` // for people, to compare; nothing was fetched from there
 }
 
-// Version is what is asked for, and what that came to.
+// Version is a requested version, and the revision that it was resolved to.
 type Version struct {
 	Ref      string `json:"ref"`                // empty: the newest
 	Revision string `json:"revision,omitempty"` // the version of a chart, the commit
 }
 
-// maxHash is how much of a commit's hash people are shown.
+// maxHash is the number of shown characters of a commit's hash.
 const maxHash = 7
 
-// String is the version in words: "6.5.0", "^6 (6.5.0)", "main (1a2b3c4)".
+// String returns the version in words: "6.5.0", "^6 (6.5.0)", "main (1a2b3c4)".
 func (v Version) String() string {
 	ref, revision := short(v.Ref), short(v.Revision)
 	switch {
@@ -61,7 +61,7 @@ func (v Version) String() string {
 	return ref + " (" + revision + ")"
 }
 
-// short cuts the hash of a commit or a digest.
+// short shortens the hash of a commit or a digest.
 func short(s string) string {
 	algorithm, hash, isDigest := strings.Cut(s, ":")
 	if !isDigest {
@@ -82,15 +82,15 @@ type Link struct {
 	URL  string `json:"url"`
 }
 
-// ResourceChange is a resource that is rendered in another way.
+// ResourceChange is a resource that renders differently.
 type ResourceChange struct {
 	Resource
-	// Diff is the difference as YAML in unified form, without the names of files. Secrets are in it without their values.
+	// Diff is the difference as YAML in unified format, without file names. It contains no values of Secrets.
 	Diff    string `json:"diff"`
 	LeftOut int    `json:"leftOut,omitempty"` // lines of it that are not in Diff
 }
 
-// ImageChange is an image of a container. One that comes or goes has one side only.
+// ImageChange is a changed image of a container. A new or removed image has one side only.
 type ImageChange struct {
 	Resource  Resource `json:"resource"`
 	Container string   `json:"container"`
@@ -98,14 +98,14 @@ type ImageChange struct {
 	To        string   `json:"to,omitempty"`
 }
 
-// CRDChange is what changes about a kind of resources.
+// CRDChange is the changes of a kind of resources.
 type CRDChange struct {
 	Name string `json:"name"`
-	// Says is what changes, each a few words: "version v1beta1 is no longer served".
+	// Says lists the changes, each in a few words: "version v1beta1 is no longer served".
 	Says []string `json:"says"`
 }
 
-// Grant is what a role allows that it did not allow before.
+// Grant is what a role newly allows.
 type Grant struct {
 	Resource Resource `json:"resource"`
 	Added    bool     `json:"added,omitempty"` // the role itself is new
@@ -113,7 +113,7 @@ type Grant struct {
 	LeftOut  int      `json:"leftOut,omitempty"`
 }
 
-// ValueChange is a value of the user that a new version treats otherwise.
+// ValueChange is a value of the user that the new version of a chart treats differently.
 type ValueChange struct {
 	Name string `json:"name"` // "ingress.annotations"
 	Path string `json:"path"`
@@ -122,7 +122,7 @@ type ValueChange struct {
 	Says string `json:"says,omitempty"` // what the chart's schema says about it
 }
 
-// String is the change in words.
+// String returns the change in words.
 func (v ValueChange) String() string {
 	words := "the schema of the new version rejects " + v.Name + ": " + v.Says
 	if v.Gone {
@@ -134,7 +134,7 @@ func (v ValueChange) String() string {
 	return words
 }
 
-// Resolved is what a reference that moves by itself came to: a branch, a range of versions, the newest.
+// Resolved is the revision of a reference that moves: a branch, a range of versions, or the newest version.
 type Resolved struct {
 	Name     string `json:"name"`
 	Ref      string `json:"ref"` // empty: the newest
@@ -143,7 +143,7 @@ type Resolved struct {
 	Line     int    `json:"line"`
 }
 
-// String is the reference in words: "main of github.com/acme/base is 1a2b3c4".
+// String returns the reference in words: "main of github.com/acme/base is 1a2b3c4".
 func (r Resolved) String() string {
 	ref := r.Ref
 	if ref == "" {

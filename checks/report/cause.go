@@ -7,20 +7,20 @@ import (
 	"slices"
 )
 
-// CauseKind is what kind of thing stands in the way.
+// CauseKind is the kind of a cause.
 type CauseKind string
 
 // The kinds of causes.
 const (
-	CauseSource  CauseKind = "source"  // something from outside of the repository could not be had
-	CauseCluster CauseKind = "cluster" // only the cluster has it
-	CauseDiffer  CauseKind = "differ"  // it is declared several times, and not in the same way
-	CauseRoot    CauseKind = "root"    // something that is deployed could not be looked at
-	CauseUnseen  CauseKind = "unseen"  // look-ups do not see what is deployed from a file
-	CausePolicy  CauseKind = "policy"  // policies do not count as they are written
+	CauseSource  CauseKind = "source"  // a remote source could not be fetched
+	CauseCluster CauseKind = "cluster" // only the cluster has the data
+	CauseDiffer  CauseKind = "differ"  // several declarations of an object differ
+	CauseRoot    CauseKind = "root"    // a deployed object or root could not be checked
+	CauseUnseen  CauseKind = "unseen"  // look-ups cannot see the objects of a file
+	CausePolicy  CauseKind = "policy"  // policies do not have the effect that they describe
 )
 
-// Cause is why something could not be decided or looked at. A report has it once, whatever waits for it.
+// Cause is why something could not be decided or checked. A report contains it once, for everything that depends on it.
 type Cause struct {
 	ID       string    `json:"id"`                // the same in all reports: a digest of the kind and of what is missing
 	Kind     CauseKind `json:"kind"`              // source, cluster, differ, root, unseen or policy
@@ -35,21 +35,21 @@ type Cause struct {
 	Roots    int       `json:"roots"`             // that are not checked for it, or not seen by look-ups
 	Changed  bool      `json:"changed,omitempty"` // whether the change touches it
 	Quotes   bool      `json:"quotes,omitempty"`  // as of a Problem
-	// Resources are the Secrets that wait for it: it may name a value of one.
+	// Resources are the Secrets with findings that depend on it, since its text may contain their values.
 	Resources []Resource `json:"-"`
 }
 
-// toDo is what to do about a cause that says no more of it.
+// toDo is the default advice for each kind of cause.
 var toDo = map[CauseKind]string{
 	CauseSource:  "ask the operator of the server to allow this source, or run \"lintel fetch\" with network access",
 	CauseCluster: "compare by hand, or add a manifest of the object to the context in .lintel.yaml",
 	CauseDiffer:  "name the roots of each cluster under clusters in .lintel.yaml",
 }
 
-// complete returns a cause with its id and its words.
+// complete returns a cause with its id, sentence and advice.
 func (c Cause) complete() Cause {
 	what := cmp.Or(c.What, c.Reason)
-	if c.Kind == CauseUnseen { // one file may have several mistakes
+	if c.Kind == CauseUnseen { // one file may have several errors
 		what += "\x00" + c.Reason
 	}
 	sum := sha256.Sum256([]byte(string(c.Kind) + "\x00" + what))
@@ -72,7 +72,7 @@ func (c Cause) complete() Cause {
 	return c
 }
 
-// Because returns the id of a cause, which the report has from then on.
+// Because adds a cause to the report and returns its id.
 func (r *Report) Because(c Cause) string {
 	c = c.complete()
 	i := slices.IndexFunc(r.Causes, func(d Cause) bool { return d.ID == c.ID })
@@ -85,13 +85,13 @@ func (r *Report) Because(c Cause) string {
 	return c.ID
 }
 
-// Because is the cause for which something is not checked, where it names none.
+// Because returns the cause of an entry that names none.
 func (n NotChecked) Because() Cause {
 	return Cause{Kind: CauseRoot, Reason: n.Reason, Path: n.Path, Line: n.Line, Quotes: n.Quotes}.complete()
 }
 
-// explain gives a cause to all that is not checked, and counts what waits for each. changed reports whether the change
-// touches a file.
+// explain gives every unchecked entry a cause, and counts what depends on each cause. changed reports whether the
+// change touches a file.
 func (r *Report) explain(changed func(path string) bool) {
 	for i := range r.NotChecked {
 		if n := &r.NotChecked[i]; n.Cause == "" {
@@ -142,7 +142,7 @@ func (r *Report) explain(changed func(path string) bool) {
 	})
 }
 
-// untouched reports whether all that is undecided and not checked waits for causes that the change does not touch.
+// untouched reports whether the causes of everything undecided and unchecked are outside of the change.
 func (r *Report) untouched() bool {
 	touched := func(id string) bool {
 		return slices.ContainsFunc(r.Causes, func(c Cause) bool { return c.ID == id && c.Changed })

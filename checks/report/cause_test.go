@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What waits for one cause refers to it by an id that does not depend on the report, and is counted.
+// Findings and entries refer to their cause by an id that does not depend on the report, and each cause counts them.
 func TestCauses(t *testing.T) {
 	chart := Cause{Kind: CauseSource, What: "chart a 1.0.0 of https://x", Reason: "no answer", Path: "a.yaml", Line: 3}
 	namespace := Cause{Kind: CauseCluster, What: "Namespace shop"}
@@ -51,7 +51,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// A check says that the change has nothing to do with what keeps it from being green, and only where that is so.
+// The title says that the change did not cause what keeps the check from being green, only if that is so.
 func TestTitleOfCausesThatTheChangeLeavesAlone(t *testing.T) {
 	const words = "all from causes outside this change"
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestTitleOfCausesThatTheChangeLeavesAlone(t *testing.T) {
 		{"another warning", func(r *Report) {
 			r.Findings = append(r.Findings, Finding{Result: Warn, New: true, Origin: &Origin{}})
 		}, false},
-		{"undecided for a reason of its own", func(r *Report) {
+		{"undecided without a cause", func(r *Report) {
 			r.Findings = append(r.Findings, Finding{Policy: "p", Result: Unknown, New: true, Origin: &Origin{}})
 		}, false},
 		{"a violation of the base", func(r *Report) {

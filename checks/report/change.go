@@ -8,8 +8,7 @@ import (
 // SettingsPath is where a repository keeps its settings.
 const SettingsPath = ".lintel.yaml"
 
-// Change is what is to be checked. It is plain data, so that it can be handed to a child process; it holds
-// no credentials.
+// Change is the input of a check. It is plain data that can be passed to a child process, and contains no credentials.
 type Change struct {
 	GitDir     string   `json:"gitDir"`               // the repository's git directory (bare or not), absolute
 	Alternates []string `json:"alternates,omitempty"` // further object folders, absolute; work trees have one
@@ -19,31 +18,32 @@ type Change struct {
 	Base       string   `json:"base"`                 // merge base; empty: there is none, with All and for a first commit
 	Head       string   `json:"head"`                 // commit (or tree) to check
 	All        bool     `json:"all,omitempty"`        // check every root of the head, not only what changed
-	// Roots are those that alone are looked at, of all that the change reaches; empty: all of these.
+	// Roots limits the check to these roots among those that the change affects; empty: all.
 	Roots []RootName `json:"roots,omitempty"`
-	// Repository is by which objects of Argo CD and Flux know the repository: its clone URLs, "owner/name" or name. Where
-	// there are none, a folder counts that exists.
+	// Repository is the names by which objects of Argo CD and Flux refer to the repository: its clone URLs,
+	// "owner/name" or name. Without names, every object whose folder exists refers to it.
 	Repository []string `json:"repository,omitempty"`
-	// Branches are the names of the branch that the change goes to: what objects of Argo CD and Flux deploy from other
-	// revisions is not checked. Where there are none, each revision that may be a branch counts as this one.
+	// Branches are the names of the base branch. What objects of Argo CD and Flux deploy from other revisions is not
+	// checked. Without names, every revision that may be a branch counts as the base branch.
 	Branches []string `json:"branches,omitempty"`
-	// Sources is what was fetched from outside of the repository; nil: nothing is, and what comes from there is not checked.
+	// Sources is the fetched remote sources; nil: nothing is fetched, and roots with remote sources are not checked.
 	Sources *Sources `json:"sources,omitempty"`
 
-	// Host is where repositories are that are named "owner/name": "https://github.com".
+	// Host is the host of repositories with names like "owner/name": "https://github.com".
 	Host string `json:"host,omitempty"`
-	// Defaults is the address of the repository with the defaults of the organisation; empty: there are none. Its policies
+	// Defaults is the address of the repository with the organisation's settings; empty: there is none. Its policies
 	// always apply.
 	Defaults string `json:"defaults,omitempty"`
-	// Policies and PolicyFiles are asked besides those of the repository.
+	// Policies and PolicyFiles are evaluated besides the policies of the repository.
 	Policies    []PolicySource `json:"policies,omitempty"`
 	PolicyFiles []PolicyFile   `json:"policyFiles,omitempty"`
 
-	// Proposed is a change of a repository that rules come from. With it the report has what its merge would change for all
-	// that Head deploys (Report.Preview), and nothing else: what is deployed is not judged. It goes with All.
+	// Proposed is a change of a repository that contains rules. The report then only previews its merge for everything
+	// that Head deploys (Report.Preview), without a verdict on the deployed objects. It requires All.
 	Proposed *ProposedRules `json:"proposed,omitempty"`
 
-	// Owner is whose the repository is, for a sandbox that serves several: none sees what is another's. No check reads it.
+	// Owner is the tenant that owns the repository, for a sandbox with several tenants, which are isolated. Checks do
+	// not read it.
 	Owner string `json:"-"`
 
 	User    User     `json:"user"`
@@ -51,15 +51,15 @@ type Change struct {
 	Approve []string `json:"approve,omitempty"` // exception files that count as approved, whatever they hold (--approve)
 	Drafts  bool     `json:"drafts,omitempty"`  // draft exceptions for what blocks
 	Edits   []string `json:"edits,omitempty"`   // policies whose suggestions Report.Edits has in any case; "*": all
-	// Differences asks for what the change does to the rendered resources, OnlyDifferences for nothing else: no rule is
-	// read then. With All there are none.
+	// Differences requests the differences of rendered resources. OnlyDifferences requests only these: no rule is read.
+	// With All there are none.
 	Differences     bool `json:"differences,omitempty"`
 	OnlyDifferences bool `json:"onlyDifferences,omitempty"`
 
 	Now time.Time `json:"now"` // the clock of the check; no part of it reads another
 }
 
-// ProposedRules is a change of a repository that others take rules from.
+// ProposedRules is a change of a repository from which other repositories take rules.
 type ProposedRules struct {
 	Addresses []string `json:"addresses"` // of the repository, as Report.RuleSources names it
 	Refs      []string `json:"refs"`      // by which others name the branch that it goes to; "": it is the default branch
@@ -73,21 +73,21 @@ type User struct {
 	Teams []string `json:"teams,omitempty"` // "org/team"
 }
 
-// Inspection is what has to be known before a change is checked: whom to ask for approval of what. It is the answer to
-// a Change without Reviews and without the author's teams.
+// Inspection is what the App must know before a check: whom to ask for approval of which exceptions. It is the answer
+// to a Change without Reviews and without the author's teams.
 type Inspection struct {
 	Teams      []string    `json:"teams,omitempty"`      // "org/team": those that the settings map to users
 	Approvers  Approvers   `json:"approvers"`            // who may approve exceptions, from the settings at the base
 	Exceptions []Exception `json:"exceptions,omitempty"` // of the change: name, place, content, state
-	// With Change.All: what tells versions of the rules in effect apart, and whether they may judge by other objects of
-	// the commit than the one in question.
+	// With Change.All: an id of the version of the rules in effect, and whether rules look up other objects of the
+	// commit.
 	Rules   string `json:"rules,omitempty"`
 	LooksUp bool   `json:"looksUp,omitempty"`
 
 	Wanted json.RawMessage `json:"wanted,omitempty"` // nothing else is there: see Report.Wanted
 }
 
-// Query asks what a tree deploys. Like a Change it is plain data without credentials; its answer is a Showing.
+// Query asks what a tree deploys. Like Change, it is plain data without credentials; its answer is a Showing.
 type Query struct {
 	GitDir     string   `json:"gitDir"`               // as in Change
 	Alternates []string `json:"alternates,omitempty"` // as in Change
@@ -110,7 +110,7 @@ type Query struct {
 	Width  int    `json:"width,omitempty"` // in columns; 0: as wide as it gets
 }
 
-// RootName is a root as a user called it.
+// RootName is a root as named by a user.
 type RootName struct {
 	Name  string   `json:"name"`
 	Paths []string `json:"paths,omitempty"` // what that may mean as a path, in the order to try
@@ -141,25 +141,25 @@ type Showing struct {
 	Wanted json.RawMessage `json:"wanted,omitempty"` // see Report.Wanted
 }
 
-// Sources is what was fetched from outside of the repository.
+// Sources is the fetched remote sources.
 type Sources struct {
 	GitDir string          `json:"gitDir"` // of the store, absolute
 	Lock   json.RawMessage `json:"lock"`   // a render/remote.Lock: this package knows nothing of it
-	// First says that nothing was asked for yet, and that what is likely to be wanted may be, at once.
+	// First says that nothing was requested yet, so that likely needed sources may be requested at once.
 	First bool `json:"first,omitempty"`
-	// Last says that nothing more will be fetched. Otherwise whoever wants more says so and does nothing else.
+	// Last says that nothing more will be fetched. Otherwise, a check that needs more only returns a request.
 	Last bool `json:"last,omitempty"`
 }
 
-// PolicySource is where policies are written outside of the repository: below a path of another git repository.
+// PolicySource is a source of policies outside of the repository: below a path of another git repository.
 type PolicySource struct {
-	// Repository is "owner/name" on the host of the repository that is checked, or an address (https, ssh).
+	// Repository is "owner/name" on the host of the checked repository, or an address (https, ssh).
 	Repository string `json:"repository" yaml:"repository"`
 	Ref        string `json:"ref,omitempty" yaml:"ref"`   // a branch, a tag or a commit; empty: the default branch
 	Path       string `json:"path,omitempty" yaml:"path"` // a file, a folder or a glob; empty: by kind, anywhere
 }
 
-// String is the source in a word: "octo-org/policies@v1//kyverno".
+// String returns the source as one word: "octo-org/policies@v1//kyverno".
 func (s PolicySource) String() string {
 	out := s.Repository
 	if s.Ref != "" {
@@ -171,13 +171,13 @@ func (s PolicySource) String() string {
 	return out
 }
 
-// RuleSource is a repository that rules come from.
+// RuleSource is a repository that contains rules.
 type RuleSource struct {
 	Name string `json:"name"`          // its address
 	Ref  string `json:"ref,omitempty"` // empty: the default branch
 }
 
-// PolicyFile is a file of policies that whoever asks for a check hands in.
+// PolicyFile is a file of policies that the caller of a check passes.
 type PolicyFile struct {
 	Path string `json:"path"` // as findings name it
 	Data []byte `json:"data"`

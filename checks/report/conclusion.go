@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// Conclusion is what a check came to; the words are those of GitHub's check runs
+// Conclusion is the result of a check, with the names of GitHub's check runs
 // (https://docs.github.com/en/rest/checks/runs).
 type Conclusion string
 
 // The conclusions, worst first.
 const (
-	// Failure is a new enforced violation, or something that could not be decided by our fault or the change's.
+	// Failure is a new enforced violation, or an error of the change or of Lintel.
 	Failure Conclusion = "failure"
-	// ActionRequired is an exception of the change that waits for approval, also where nothing needs it yet: all that
-	// blocks does no more once it is approved.
+	// ActionRequired is an exception of the change that waits for approval, even if nothing needs it yet. Nothing else
+	// blocks.
 	ActionRequired Conclusion = "action_required"
 	Neutral        Conclusion = "neutral" // warnings and unknowns only
 	Success        Conclusion = "success"
 )
 
-// Conclude draws the conclusion of a report that is otherwise finished, and says in one line what it came to.
+// Conclude sets the conclusion and the title of a report that is otherwise complete.
 func (r *Report) Conclude() {
 	r.Conclusion, r.Title = r.conclusion(), r.title()
 	if r.Advisory {
@@ -37,7 +37,7 @@ func (r *Report) Conclude() {
 	}
 }
 
-// Advise makes the report one that blocks nothing: violations are warnings. It goes before Conclude.
+// Advise turns all violations into warnings, so that nothing blocks. It must be called before Conclude.
 func (r *Report) Advise() {
 	r.Advisory = true
 	for i := range r.Findings {
@@ -80,7 +80,7 @@ func (r *Report) conclusion() Conclusion {
 	return Success
 }
 
-// title says in one line what a check came to.
+// title returns the result of a check in one line.
 func (r *Report) title() string {
 	var old, warnings, unknown, blocking, rules, baseProblems, kinds, refused int
 	var roots []string
@@ -167,7 +167,7 @@ func (r *Report) title() string {
 	return Count(r.Stats.Resources, "resource", "resources") + " checked, no violations" + r.met()
 }
 
-// met says how many of the resources any rule was about, where it was not about all of them.
+// met says for how many of the resources a rule applied, if not for all of them.
 func (r *Report) met() string {
 	changed, changes := "changed ", "what changes"
 	if r.All {
@@ -182,7 +182,7 @@ func (r *Report) met() string {
 	return ""
 }
 
-// where says in how many roots something is.
+// where returns the number of roots, for a sentence.
 func where(roots []string) string {
 	slices.Sort(roots)
 	roots = slices.Compact(roots)
@@ -192,10 +192,10 @@ func where(roots []string) string {
 	return " in " + Count(len(roots), "root", "roots")
 }
 
-// maxWho is how many of those who may approve a title names.
+// maxWho is the number of approvers that a title names.
 const maxWho = 2
 
-// awaited says for whom exceptions wait, where that is known and one answer fits all of them.
+// awaited names the approvers of pending exceptions, if all have the same.
 func (r *Report) awaited(waits map[string]bool) string {
 	const anybody = " for approval"
 	who := ""
@@ -219,7 +219,8 @@ func (r *Report) awaited(waits map[string]bool) string {
 	return cmp.Or(who, anybody)
 }
 
-// ConcludeProposed concludes a report with Change.Proposed: it never blocks, as nothing of the repository is wrong.
+// ConcludeProposed concludes a report with Change.Proposed. It never blocks, because the repository itself is not
+// changed.
 func (r *Report) ConcludeProposed() {
 	r.Conclusion = Success
 	switch p := r.Preview; {

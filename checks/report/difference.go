@@ -2,16 +2,16 @@ package report
 
 import "strings"
 
-// Difference is what a change does to one rendered resource.
+// Difference is the difference of one rendered resource.
 type Difference struct {
 	Roots     []string `json:"roots"` // those that deploy it, all with the same difference
 	Resource  Resource `json:"resource"`
 	Operation string   `json:"operation"` // as of a Finding
-	// Replaces is the resource that goes and in whose place this one is created, with the difference between the two: a
-	// generated ConfigMap or Secret has a hash of what it holds in its name.
+	// Replaces is the deleted resource that this created one replaces; the difference is between the two. A generated
+	// ConfigMap or Secret has a hash of its content in its name.
 	Replaces *Resource `json:"replaces,omitempty"`
-	// From is the root that deployed the resource at the base and does so no more, with the difference between the two:
-	// without any, it only moves. Who deploys it may delete it and create it again.
+	// From is the root that deployed the resource at the base and no longer does; the difference is between the two
+	// versions. Without hunks, it only moves. Its deployer may delete it and create it again.
 	From     string     `json:"from,omitempty"`
 	Hunks    []DiffHunk `json:"hunks"`
 	LeftOut  int        `json:"leftOut,omitempty"`  // lines that Hunks leaves out for lack of space
@@ -19,7 +19,7 @@ type Difference struct {
 	Clusters []string   `json:"clusters,omitempty"` // those of the roots, where the settings know any
 }
 
-// RootChange is what a change does to what one root deploys.
+// RootChange is the changes of the resources of one root.
 type RootChange struct {
 	Root     string        `json:"root"`
 	Clusters []string      `json:"clusters,omitempty"` // those of the root, where the settings know any
@@ -29,13 +29,13 @@ type RootChange struct {
 	Images   []ImageChange `json:"images,omitempty"`
 }
 
-// DiffHunk is a part of a resource in which something differs, with a few lines around.
+// DiffHunk is a part of a resource with a difference and a few lines around.
 type DiffHunk struct {
 	Path  string     `json:"path"` // where that is, for people: spec.template.spec.containers[app]; empty: at the top
 	Lines []DiffLine `json:"lines"`
 }
 
-// Head is the line that begins the hunk in unified form.
+// Head returns the first line of the hunk in unified format.
 func (h *DiffHunk) Head() string {
 	if h.Path == "" {
 		return "@@ @@"
@@ -43,7 +43,7 @@ func (h *DiffHunk) Head() string {
 	return "@@ " + h.Path + " @@"
 }
 
-// String is the difference in unified form, without the names of files.
+// String returns the difference in unified format, without file names.
 func (h *DiffHunk) String() string {
 	var b strings.Builder
 	b.WriteString(h.Head() + "\n")
@@ -53,21 +53,21 @@ func (h *DiffHunk) String() string {
 	return b.String()
 }
 
-// DiffLine is one line of a resource as YAML. Secrets are shown without their values.
+// DiffLine is one line of a resource as YAML, without values of Secrets.
 type DiffLine struct {
 	Sign  string `json:"sign"`  // " ", "-" or "+"
 	Text  string `json:"text"`  // indented as in the whole resource; of a very long line, what is around the difference
 	Field string `json:"field"` // JSON Pointer (RFC 6901), of a line that is taken out into the earlier version
-	// Origin is where a line that differs is written: at the merge base where it is taken out, else at the head. It is nil
-	// where that is not known, and for lines that are the same.
+	// Origin is where a differing line is written: at the merge base for a removed line, otherwise at the head. It is
+	// nil if the place is unknown, and for equal lines.
 	Origin *Origin `json:"origin,omitempty"`
 	Part   int     `json:"-"` // of a text of several lines, which of them this is, from 1, until its place is known; else 0
 }
 
-// Added counts the lines that are put in, as far as they are listed.
+// Added counts the listed added lines.
 func (d *Difference) Added() int { return d.count("+") }
 
-// Removed is Added for lines that are taken out.
+// Removed counts the listed removed lines.
 func (d *Difference) Removed() int { return d.count("-") }
 
 func (d *Difference) count(sign string) (n int) {
@@ -81,8 +81,8 @@ func (d *Difference) count(sign string) (n int) {
 	return n
 }
 
-// Differences is what a change does to the rendered resources, and what of that is not known. Its JSON form is the
-// stable output of "lintel diff -o json".
+// Differences is the differences of the rendered resources, and the parts that are unknown. Its JSON is the stable
+// output of "lintel diff -o json".
 type Differences struct {
 	Differences []Difference  `json:"differences"`
 	More        int           `json:"moreDifferences,omitempty"`
@@ -96,7 +96,7 @@ type Differences struct {
 	Warnings    []Problem     `json:"warnings,omitempty"`
 }
 
-// Rendered is the part of a report that is about the rendered resources.
+// Rendered returns the part of a report about rendered resources.
 func (r *Report) Rendered() *Differences {
 	return &Differences{Differences: r.Differences, More: r.MoreDifferences, Relabeled: r.Relabeled, Images: r.Images,
 		Clusters: r.Clusters, RootChanges: r.RootChanges, Others: r.Stats.Others, Errors: r.Errors, NotChecked: r.NotChecked, Warnings: r.Warnings}

@@ -1,20 +1,20 @@
 package report
 
-// Evaluation is what policies say about objects in files, and the stable form of "lintel eval -o json".
+// Evaluation is the results of policies for objects in files, and the stable JSON of "lintel eval -o json".
 type Evaluation struct {
 	Results []EvaluationResult `json:"results"` // in the order of the objects, then of the policies and their rules
-	// Errors are what could not be read or compiled; any makes the conclusion failure.
+	// Errors are files that could not be read or compiled. Any error makes the conclusion failure.
 	Errors     []Problem       `json:"errors"`
 	Warnings   []Problem       `json:"warnings,omitempty"`
 	Conclusion Conclusion      `json:"conclusion"`
 	Stats      EvaluationStats `json:"stats"`
-	// Trace is why each rule said what it said about each object, or nothing; nil where nobody asked.
+	// Trace explains the result of each rule for each object, also if there is none; nil if it was not requested.
 	Trace []EvaluationTrace `json:"trace,omitempty"`
-	// Excerpts are lines around the first places, by file and line. They are for text.
+	// Excerpts are lines around the first places, by file and line, for the text format.
 	Excerpts map[string]map[int]string `json:"-"`
 }
 
-// EvaluationResult is what one rule said about one object. Rules that are not about the object give none.
+// EvaluationResult is the result of one rule for one object. Rules that do not apply have none.
 type EvaluationResult struct {
 	Policy   string   `json:"policy"` // name, or namespace/name of a namespaced policy
 	Rule     string   `json:"rule"`   // empty for policies that have no rules
@@ -24,20 +24,20 @@ type EvaluationResult struct {
 	Warn     bool     `json:"warn,omitempty"` // the policy asks for a warning to whoever makes the request
 	Severity string   `json:"severity,omitempty"`
 	Message  string   `json:"message"`
-	// Fields are RFC 6901 pointers to all failing fields of the object, of the old object where Old is set; empty
-	// unless the rule failed. "" is the object as a whole.
+	// Fields are RFC 6901 pointers to all failing fields of the object, or of the old object if Old is set. They are
+	// empty unless the rule failed. "" is the whole object.
 	Fields []string `json:"fields"`
 	Old    bool     `json:"old,omitempty"`
-	// Tolerated means that the object was in violation before the update, and that the rule lets such an update
-	// through: a cluster would not deny it.
+	// Tolerated means that the object violated the rule before the update, and that the rule allows such updates: a
+	// cluster would not deny it.
 	Tolerated  bool     `json:"tolerated,omitempty"`
 	Exceptions []string `json:"exceptions,omitempty"` // the exceptions that decided, as namespace/name
-	// Combined means that more than one exception was needed, which together may allow what none allows alone.
+	// Combined means that more than one exception was needed. Together, they may allow what none of them allows alone.
 	Combined bool `json:"combined,omitempty"`
-	// Unscored means that the policy is annotated policies.kyverno.io/scored: "false": its failures are warnings where
-	// results are counted.
+	// Unscored means that the policy is annotated policies.kyverno.io/scored: "false", so that its failures are counted
+	// as warnings.
 	Unscored bool `json:"unscored,omitempty"`
-	// Places are where the fields are written, in their order.
+	// Places are where the fields are written, in the order of Fields.
 	Places     []EvaluationPlace `json:"places,omitempty"`
 	PolicyPath string            `json:"policyPath,omitempty"` // of the rule, or what decided of it, unless it passed
 	PolicyLine int               `json:"policyLine,omitempty"`
@@ -50,11 +50,11 @@ type EvaluationPlace struct {
 	Line      int    `json:"line"`
 	Column    int    `json:"column"`              // in characters, from 1: of the value, or of the key of several lines
 	EndColumn int    `json:"endColumn,omitempty"` // behind the last; 0 where it is not known
-	// Missing says that the field is not there; the place is that of the nearest one above it that is.
+	// Missing says that the field does not exist; the place is that of its nearest existing parent.
 	Missing bool `json:"missing,omitempty"`
 }
 
-// EvaluationTrace is why a rule said what it said about an object.
+// EvaluationTrace explains the result of a rule for an object.
 type EvaluationTrace struct {
 	Policy     string      `json:"policy"`
 	Rule       string      `json:"rule"`
@@ -66,7 +66,7 @@ type EvaluationTrace struct {
 	More       int         `json:"more,omitempty"` // how many steps more there were
 }
 
-// TraceStep is one thing that a rule looked at.
+// TraceStep is one step of evaluating a rule.
 type TraceStep struct {
 	Part   TracePart    `json:"part"`           // match, exclude, preconditions, deny, pattern ...
 	At     string       `json:"at,omitempty"`   // which of them
@@ -80,28 +80,28 @@ type TraceStep struct {
 // TracePart is a part of a rule.
 type TracePart string
 
-// TraceOutcome says whether something holds.
+// TraceOutcome is the outcome of a step.
 type TraceOutcome string
 
-// The answers. What a deny asks for and holds is what denies.
+// The outcomes. A condition of deny that holds denies the request.
 const (
 	Holds     TraceOutcome = "yes"
 	HoldsNot  TraceOutcome = "no"
 	Undecided TraceOutcome = "unknown"
 )
 
-// TraceValue is the value that something had, as JSON. Values of Secrets are hidden.
+// TraceValue is a value of a step, as JSON. Values of Secrets are masked.
 type TraceValue struct {
 	Of string `json:"of"`
 	Is string `json:"is"`
 }
 
-// Blocks reports whether a cluster would refuse the object for this result.
+// Blocks reports whether a cluster would reject the object because of this result.
 func (r *EvaluationResult) Blocks() bool {
 	return (r.Result == Fail || r.Result == Error) && r.Action == Enforce && !r.Tolerated
 }
 
-// EvaluationStats counts what an evaluation did.
+// EvaluationStats counts the results of an evaluation.
 type EvaluationStats struct {
 	Policies   int `json:"policies"`
 	Rules      int `json:"rules"`
@@ -133,9 +133,9 @@ func (s *EvaluationStats) Count(r Result) {
 	}
 }
 
-// Apply makes the results those that the kyverno command counts (its version 1.19): a rule that only audits fails, or
-// with auditWarn warns; failures of unscored policies warn; what needs the cluster is an error; what an update may go
-// on violating is skipped.
+// Apply converts the results to those that the kyverno command counts (version 1.19). A rule that only audits fails, or
+// warns with auditWarn. Failures of unscored policies warn. A rule that needs the cluster is an error, and a tolerated
+// violation is skipped.
 func (e *Evaluation) Apply(auditWarn bool) {
 	s := &e.Stats
 	s.Pass, s.Fail, s.Warn, s.Skip, s.Error, s.Unknown = 0, 0, 0, 0, 0, 0
@@ -155,7 +155,7 @@ func (e *Evaluation) Apply(auditWarn bool) {
 	}
 }
 
-// Conclude draws the conclusion of an evaluation that is otherwise finished, as a check of a change does.
+// Conclude sets the conclusion of an evaluation that is otherwise complete, like that of a check.
 func (e *Evaluation) Conclude() {
 	e.Conclusion = Success
 	for i := range e.Results {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// State is how far an exception has come.
+// State is the state of an exception.
 type State string
 
-// The states. Merged and Approved count.
+// The states. Merged and Approved exceptions count.
 const (
 	Merged   State = "merged"
 	Approved State = "approved"
@@ -17,7 +17,7 @@ const (
 	Expired  State = "expired"
 )
 
-// Exception is the state of an exception that the change adds or edits, and how much it opens.
+// Exception is an exception that the change adds or edits, with its state and what it covers.
 type Exception struct {
 	Name   string   `json:"name"` // namespace/name
 	Path   string   `json:"path"`
@@ -33,12 +33,13 @@ type Exception struct {
 	Broad   []string  `json:"broad,omitempty"`  // what it leaves open for no visible reason, in words
 	Beyond  *Beyond   `json:"beyond,omitempty"` // what it covers besides the findings of this change; nil: not looked at
 	Review  *Review   `json:"review,omitempty"` // nil: nobody was asked, as on a laptop
-	// Approvers decide about it in place of the repository's: it opens a policy of the organisation. Nil: the repository's do.
+	// Approvers decide about it instead of the repository's, since it is for a policy of the organisation. Nil: the
+	// repository's.
 	Approvers *Approvers `json:"approvers,omitempty"`
 }
 
-// Beyond is what an exception lets through besides the findings of the change, found by evaluating the head's
-// objects with and without it.
+// Beyond is what an exception covers besides the findings of the change, found by evaluating the head's objects with
+// and without it.
 type Beyond struct {
 	Failing   []Resource `json:"failing,omitempty"` // those that violate a rule it takes away, today; the first of them
 	Fails     int        `json:"fails"`             // how many there are
@@ -48,7 +49,7 @@ type Beyond struct {
 	OfRoots   int        `json:"ofRoots"`           // how many the repository has
 }
 
-// Review is what the reviews of a pull request say about an exception.
+// Review is the reviews of a pull request about an exception.
 type Review struct {
 	Path     string   `json:"path"`
 	Blob     string   `json:"blob"` // content that was judged
@@ -73,12 +74,12 @@ type File struct {
 	Blob string `json:"blob,omitempty"` // git object id; empty: it is not there
 }
 
-// Of reports whether a review is about an exception, or something else that waits, with this content.
+// Of reports whether a review is about an exception, or an object that needs approval, with this content.
 func (r *Review) Of(path, blob string, with []File) bool {
 	return r.Path == path && r.Blob == blob && slices.Equal(r.With, with)
 }
 
-// State is Approved, Refused or Pending. Changes that one asked for outweigh the approval of others.
+// State returns Approved, Refused or Pending. A request for changes outweighs approvals of others.
 func (r *Review) State() State {
 	switch {
 	case len(r.Refused) > 0:
@@ -89,7 +90,7 @@ func (r *Review) State() State {
 	return Pending
 }
 
-// By lists those whose votes decided.
+// By lists the users whose votes decided.
 func (r *Review) By() (users []string) {
 	votes := r.Approved
 	if len(r.Refused) > 0 {
@@ -101,10 +102,10 @@ func (r *Review) By() (users []string) {
 	return users
 }
 
-// Missing is how many approvals a review lacks.
+// Missing returns the number of missing approvals.
 func (r *Review) Missing() int { return max(0, r.Needed-len(r.Approved)) }
 
-// Cleanup is a merged exception that somebody should look at.
+// Cleanup is a merged exception that is expired, expires soon or is unused.
 type Cleanup struct {
 	Name    string    `json:"name"`
 	Path    string    `json:"path"`
@@ -116,7 +117,7 @@ type Cleanup struct {
 	Covers  int       `json:"covers,omitempty"`  // with Unused: how many resources it is about all the same
 }
 
-// Active is a merged exception that counts.
+// Active is a merged exception in effect.
 type Active struct {
 	Name    string    `json:"name"`
 	Path    string    `json:"path"`
@@ -125,8 +126,8 @@ type Active struct {
 	Covers  int       `json:"covers"`           // how many findings it covers; each resource counts
 }
 
-// Draft is a file with ready exceptions, as narrow as could be, for what blocks one resource: one for each policy. That
-// they let that through was tried out.
+// Draft is a file with drafted exceptions for the blocking findings of one resource, one for each policy and as narrow
+// as possible. They were tried: they cover these findings.
 type Draft struct {
 	Path     string    `json:"path"` // where in the repository it could go
 	Resource Resource  `json:"resource"`
@@ -135,7 +136,7 @@ type Draft struct {
 	Why      string    `json:"why,omitempty"` // with no YAML: why there can be none
 }
 
-// Covered is a policy that a drafted exception is for.
+// Covered is a policy for which an exception is drafted.
 type Covered struct {
 	Policy string   `json:"policy"`
 	Rules  []string `json:"rules,omitempty"` // empty: the policy has no named rules

@@ -1,6 +1,6 @@
 package report
 
-// Explanation says what something in a report means and what to do about it: a check, a cause, an error, or a policy of the
+// Explanation explains a part of a report and what to do about it: a check, a cause, an error, or a policy of the
 // repository.
 type Explanation struct {
 	Kind     ExplanationKind `json:"kind"`
@@ -21,10 +21,10 @@ type Explanation struct {
 	Line     int      `json:"line,omitempty"`     // of a policy
 }
 
-// ExplanationKind is what an Explanation is about.
+// ExplanationKind is the kind of an explained thing.
 type ExplanationKind string
 
-// What can be explained.
+// The kinds of explanations.
 const (
 	ExplainCheck   ExplanationKind = "check"
 	ExplainMessage ExplanationKind = "message" // a cause, an error or a warning

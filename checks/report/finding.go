@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Result is what one rule said about one resource. Passes are counted in Stats and are not findings.
+// Result is the result of one rule for one resource. Passes are counted in Stats and are not findings.
 type Result string
 
 // The results of a finding.
@@ -20,7 +20,7 @@ const (
 	Pass    Result = "pass"    // the rule holds; in previews and in the results of files only
 )
 
-// Action is what a policy asks for when a rule of it is violated.
+// Action is what a policy requests if one of its rules is violated.
 type Action string
 
 // The actions.
@@ -29,8 +29,8 @@ const (
 	Audit   Action = "audit"   // it is reported
 )
 
-// ResultOf returns the result of a rule that came to an outcome; those of package engine have the same words. A failure
-// of a rule that is not enforced is a warning.
+// ResultOf returns the result for an outcome of package engine, which has the same names. A failure of a rule that is
+// not enforced is a warning.
 func ResultOf[Outcome ~string](outcome Outcome, enforced bool) Result {
 	if r := Result(outcome); r != Fail || enforced {
 		return r
@@ -38,7 +38,7 @@ func ResultOf[Outcome ~string](outcome Outcome, enforced bool) Result {
 	return Warn
 }
 
-// ActionOf returns the action of a rule that is enforced, or is not.
+// ActionOf returns the action of a rule.
 func ActionOf(enforced bool) Action {
 	if enforced {
 		return Enforce
@@ -49,8 +49,7 @@ func ActionOf(enforced bool) Action {
 // Severities are the levels of severity, the worst first.
 func Severities() []string { return []string{"critical", "high", "medium", "low", "info"} }
 
-// SeverityRank is 0 for the worst severity and higher for those below it. What states none, or none that is known, is
-// medium.
+// SeverityRank is 0 for the worst severity and higher for lower ones. An empty or unknown severity counts as medium.
 func SeverityRank(severity string) int {
 	if i := slices.Index(Severities(), strings.ToLower(severity)); i >= 0 {
 		return i
@@ -58,7 +57,7 @@ func SeverityRank(severity string) int {
 	return slices.Index(Severities(), "medium")
 }
 
-// Side is the side of a change that a place is on.
+// Side is the side of a change on which a place is.
 type Side string
 
 // The sides.
@@ -67,7 +66,7 @@ const (
 	Base Side = "base" // the place is in the merge base only
 )
 
-// Finding is one violated (or undecided, or excepted) rule at one field of one resource.
+// Finding is a rule that is violated, undecided or excepted at one field of one resource.
 type Finding struct {
 	Policy     string     `json:"policy"`              // name, or namespace/name of a namespaced policy
 	Rule       string     `json:"rule"`                // of the policy
@@ -97,7 +96,7 @@ type Finding struct {
 	Suggestion *Suggestion `json:"suggestion,omitempty"` // what to write, where that is known
 }
 
-// Suggestion is a change after which the rule has nothing against the field any more; it was tried out.
+// Suggestion is a change of the object after which the rule passes for the field. It was tried.
 type Suggestion struct {
 	Field   string `json:"field"`             // what to write: the finding's field, or what is missing around or below it
 	YAML    string `json:"yaml,omitempty"`    // the value; "<value>" stands for what a person has to choose
@@ -106,11 +105,11 @@ type Suggestion struct {
 	Was     string `json:"was,omitempty"`     // the value now, where it is a scalar
 	Diff    *Diff  `json:"diff,omitempty"`    // the lines to edit, where they are known
 
-	// Shared are the other roots that the file to edit is part of: the edit may change them, too.
+	// Shared are the other roots that contain the edited file, so that the edit may change them, too.
 	Shared []string `json:"shared,omitempty"`
 }
 
-// Diff is an edit of a source file, the one of the finding's origin.
+// Diff is an edit of the source file at the finding's origin.
 type Diff struct {
 	Line    int      `json:"line"`              // the first line taken out, or the one before which the others go
 	Above   string   `json:"above,omitempty"`   // the line above, where nothing is taken out
@@ -118,7 +117,7 @@ type Diff struct {
 	Added   []string `json:"added,omitempty"`
 }
 
-// Lines returns the edit as a unified difference shows it: each line behind a space, a minus or a plus.
+// Lines returns the edit in unified format: each line after a space, a minus or a plus.
 func (d *Diff) Lines() []string {
 	var out []string
 	if d.Above != "" {
@@ -133,14 +132,14 @@ func (d *Diff) Lines() []string {
 	return out
 }
 
-// About is what a policy says about itself in its annotations policies.kyverno.io/title, /description and /category.
+// About is a policy's description in its annotations policies.kyverno.io/title, /description and /category.
 type About struct {
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
 	Category    string `json:"category,omitempty"`
 }
 
-// Waits reports whether an exception that waits for approval covers the finding.
+// Waits reports whether a pending exception covers the finding.
 func (f *Finding) Waits() bool { return f.Exemption != nil && f.Exemption.State == Pending }
 
 // Resource names a rendered object.
@@ -151,10 +150,10 @@ type Resource struct {
 	Name       string `json:"name"`
 }
 
-// String is the resource as people name it: kind, and namespace/name. What is empty takes no room.
+// String returns the resource in words: kind, and namespace/name. Empty parts are left out.
 func (r Resource) String() string { return strings.TrimSpace(r.Kind + " " + Name(r.Namespace, r.Name)) }
 
-// Name is how a report names a policy or an exception: namespace/name, or the name alone where there is no namespace.
+// Name returns the displayed name of a policy or an exception: namespace/name, or the name if there is no namespace.
 func Name(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -162,16 +161,15 @@ func Name(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// How a place was found, as far as it matters here: Identity is that the value was carried from its file as it is,
-// Enclosing that the place only encloses the field.
+// How a place was found. Identity: the value was copied unchanged from its file. Enclosing: the place only encloses the
+// field.
 const (
 	Identity  = "identity"
 	Enclosing = "enclosing"
 )
 
-// Origin is the place a person must edit to change a field. Lines and columns count from 1; EndColumn is
-// the column behind the last character. Zero columns mean whole lines. Where a value of a Secret is hidden, EndColumn is
-// behind what stands in its place, or zero.
+// Origin is the place a person must edit to change a field. Lines and columns count from 1; EndColumn is after the last
+// character. Zero columns mean whole lines. If a value of a Secret is masked, EndColumn is after the mask, or zero.
 type Origin struct {
 	Path        string  `json:"path"`              // the file, from the top of the repository
 	StartLine   int     `json:"startLine"`         // from 1
@@ -190,7 +188,7 @@ type Origin struct {
 	Advice string   `json:"advice,omitempty"` // what to do where editing this place is not enough
 }
 
-// Place is a position in the sources with the role it plays.
+// Place is a position in the sources with its role.
 type Place struct {
 	Path      string `json:"path"`
 	StartLine int    `json:"startLine"`
@@ -198,7 +196,7 @@ type Place struct {
 	Role      string `json:"role"` // "base", "patch", "images", ...
 }
 
-// Exemption says which exception covers a finding.
+// Exemption is the exception that covers a finding.
 type Exemption struct {
 	Exception string `json:"exception"` // namespace/name
 	Path      string `json:"path"`
@@ -206,8 +204,8 @@ type Exemption struct {
 	By        string `json:"by,omitempty"`
 }
 
-// Merge puts findings at the same place for the same reason together, in the order of the first of each: what fails in
-// a base fails in every overlay, and one edit mends it. It changes the findings of the list.
+// Merge combines findings at the same place for the same reason, in the order of their first. A violation in a base is
+// found in every overlay, and one edit fixes it. It changes the findings of the list.
 func Merge(list []Finding) []Finding {
 	type reason struct {
 		policy, policyPath, rule, operation, message, exemption string
@@ -251,7 +249,7 @@ func Merge(list []Finding) []Finding {
 	return out
 }
 
-// union appends what of a second list the first does not have.
+// union appends the elements of a second list that the first lacks.
 func union[T comparable](list, more []T) []T {
 	for _, x := range more {
 		if !slices.Contains(list, x) {
@@ -261,7 +259,7 @@ func union[T comparable](list, more []T) []T {
 	return list
 }
 
-// CompareFindings orders findings by place, then by policy, resource and field.
+// CompareFindings compares findings by place, then by policy, resource and field.
 func CompareFindings(a, b Finding) int {
 	return cmp.Or(
 		cmp.Compare(a.Origin.Path, b.Origin.Path), cmp.Compare(a.Origin.StartLine, b.Origin.StartLine),
@@ -273,7 +271,7 @@ func CompareFindings(a, b Finding) int {
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// Tokens are those of a JSON Pointer (RFC 6901), unescaped.
+// Tokens splits a JSON Pointer (RFC 6901) into its unescaped tokens.
 func Tokens(pointer string) []string {
 	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i, token := range tokens {
@@ -282,7 +280,7 @@ func Tokens(pointer string) []string {
 	return tokens
 }
 
-// Mutation is what a mutate rule writes into a resource before the other rules look at it.
+// Mutation is what a mutate rule writes into a resource before other rules are evaluated.
 type Mutation struct {
 	Policy     string   `json:"policy"`
 	Rule       string   `json:"rule"`
@@ -293,8 +291,8 @@ type Mutation struct {
 	PolicyLine int      `json:"policyLine"`
 }
 
-// ChartValue returns what a suggestion is in the values of a chart, where one decides the field that nobody sets yet:
-// the keys that lead to it, and its YAML. It reports false where the value does not follow from the field.
+// ChartValue converts a suggestion to the values of a chart, if one value sets the field and no file sets it. It
+// returns the keys of the value and its YAML, and false if the value does not follow from the field.
 func (f *Finding) ChartValue() (keys []string, yaml string, ok bool) {
 	s, o := f.Suggestion, f.Origin
 	if s == nil || o == nil || len(o.Set) == 0 || s.Remove {
@@ -304,7 +302,7 @@ func (f *Finding) ChartValue() (keys []string, yaml string, ok bool) {
 		return slices.Clone(o.Set), "true", true
 	}
 	tokens := Tokens(s.Field)
-	// The value is about the field, or about one above it of the same name, as args is for the first of args.
+	// The value has the name of the field or of one of its parents, as args for the first of args.
 	last := o.Set[len(o.Set)-1]
 	var rest []string
 	if slices.Contains(tokens, last) {

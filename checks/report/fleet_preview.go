@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// FleetPreview is what a change of rules changes in the repositories that take them, as far as they have been looked at.
+// FleetPreview is the effect of a change of rules on the repositories that use them, as far as these were checked.
 type FleetPreview struct {
 	Dependents []DependentPreview `json:"users"`
 	Hidden     int                `json:"hidden,omitempty"` // further repositories, of which who reads this must not know
 	Page       string             `json:"page,omitempty"`   // web address where readers find those that they may read; "" for none
 }
 
-// DependentState says how far looking at a repository has come.
+// DependentState is the state of a repository in a preview.
 type DependentState string
 
 // The states of repositories.
@@ -26,7 +26,7 @@ const (
 	DependentFails     DependentState = "fails" // it could not be looked at
 )
 
-// DependentPreview is what the change changes in one repository, at the tip of its default branch.
+// DependentPreview is the effect of the change on one repository, at the tip of its default branch.
 type DependentPreview struct {
 	Repository string         `json:"repository"` // owner/name; "": who reads this must not know which it is
 	Private    bool           `json:"private,omitempty"`
@@ -52,7 +52,7 @@ const (
 	dependentFindings = 5
 )
 
-// Fill fills in what a report with Change.Proposed says.
+// Fill sets the result from a report with Change.Proposed.
 func (d *DependentPreview) Fill(r *Report) {
 	switch {
 	case !r.Concerned:
@@ -79,8 +79,8 @@ func (d *DependentPreview) Fill(r *Report) {
 	}
 }
 
-// Redact leaves out what only those should know who may read the repository: places, messages, and the names of its own
-// policies. What is left are numbers, and the policies of the repository that is at one of some addresses.
+// Redact removes what only readers of the repository may see: places, messages, and the names of its own policies. It
+// keeps numbers, and the policies of the repository at the given addresses.
 func (d *DependentPreview) Redact(addresses []string) {
 	d.Findings = nil
 	if d.State == DependentFails {
@@ -93,15 +93,15 @@ func (d *DependentPreview) Redact(addresses []string) {
 	})
 }
 
-// Anonymize leaves out which repository it is.
+// Anonymize removes the identity of the repository.
 func (d *DependentPreview) Anonymize() { d.Repository, d.URL, d.Page, d.Head = "", "", "", "" }
 
-// Unchanged reports whether there is no more to say of a repository that was looked at than that nothing changes.
+// Unchanged reports whether the repository was checked completely and nothing changes.
 func (d *DependentPreview) Unchanged() bool {
 	return d.PreviewCounts == PreviewCounts{} && len(d.Settings) == 0 && d.Unseen+d.Unrendered == 0
 }
 
-// Sort puts the repositories that change most first.
+// Sort sorts the repositories by the size of the effect.
 func (p *FleetPreview) Sort() {
 	order := []DependentState{DependentSeen, DependentFails, DependentWaits, DependentUnrelated}
 	slices.SortStableFunc(p.Dependents, func(a, b DependentPreview) int {
@@ -120,7 +120,7 @@ func (p *FleetPreview) Of(state DependentState) (list []DependentPreview) {
 	return list
 }
 
-// Unnamed is how many of the repositories are not named.
+// Unnamed counts the anonymized repositories.
 func (p *FleetPreview) Unnamed() (n int) {
 	for _, d := range p.Dependents {
 		if d.Repository == "" {
@@ -130,7 +130,7 @@ func (p *FleetPreview) Unnamed() (n int) {
 	return n
 }
 
-// Sum is what changes in all repositories.
+// Sum returns the sum of the changes in all repositories.
 func (p *FleetPreview) Sum() (all PreviewCounts) {
 	for _, d := range p.Dependents {
 		all = all.Plus(d.PreviewCounts)
@@ -138,14 +138,14 @@ func (p *FleetPreview) Sum() (all PreviewCounts) {
 	return all
 }
 
-// Complete reports whether every repository was looked at to its end.
+// Complete reports whether every repository was checked completely.
 func (p *FleetPreview) Complete() bool {
 	return !slices.ContainsFunc(p.Dependents, func(d DependentPreview) bool {
 		return d.State == DependentWaits || d.State == DependentFails || d.Unseen+d.Unrendered > 0
 	})
 }
 
-// Policies sums up what each policy says otherwise, by its place: those that newly fail most first. Their Roots are
+// Policies sums the changes of each policy, identified by its place, sorted by new failures. Their Roots count
 // repositories.
 func (p *FleetPreview) Policies() []PolicyPreview {
 	type place struct {
@@ -172,7 +172,7 @@ func (p *FleetPreview) Policies() []PolicyPreview {
 	return list
 }
 
-// Title is the preview in one line.
+// Title returns the preview in one line.
 func (p *FleetPreview) Title() string {
 	seen := p.Of(DependentSeen)
 	changed, partly := 0, 0

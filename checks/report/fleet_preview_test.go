@@ -2,7 +2,7 @@ package report
 
 import "testing"
 
-// A title tells what was not looked at: that nothing changes is said of nothing else.
+// The title says which repositories were not checked, and claims "nothing changes" for checked ones only.
 func TestFleetPreviewTitle(t *testing.T) {
 	seen := func(c PreviewCounts, unseen int) DependentPreview {
 		return DependentPreview{State: DependentSeen, PreviewCounts: c, Unseen: unseen}
@@ -27,7 +27,7 @@ func TestFleetPreviewTitle(t *testing.T) {
 	}
 }
 
-// What other rules would do is concluded by what is known: errors and what was not looked at are no success.
+// The conclusion of proposed rules is neutral if there are errors or unchecked roots.
 func TestConcludeProposed(t *testing.T) {
 	preview := func(fails, passes, unseen int) *Preview {
 		return &Preview{Policies: []PolicyPreview{{PreviewCounts: PreviewCounts{Fails: fails, Passes: passes}}}, Stats: PreviewStats{Unseen: unseen}}

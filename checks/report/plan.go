@@ -2,12 +2,12 @@ package report
 
 import "slices"
 
-// Layout is what somebody who begins with Lintel has to know of a tree.
+// Layout describes a tree to somebody who begins to use Lintel.
 type Layout struct {
 	Roots    []LaidRoot   `json:"roots"`
 	Policies []LaidPolicy `json:"policies,omitempty"` // that count by the settings, outside of clusters
 	Problems []Problem    `json:"problems,omitempty"` // what is wrong with the settings
-	// Reached are the names of the roots that deploy something else than those of Query.Before.
+	// Reached are the names of the roots whose rendering differs from that in Query.Before.
 	Reached []string `json:"reached,omitempty"`
 }
 
@@ -17,7 +17,7 @@ type LaidRoot struct {
 	Kind string   `json:"kind"` // as in ListedRoot
 	Path string   `json:"path"`
 	By   []string `json:"by,omitempty"` // files with the objects of Argo CD and Flux that deploy it
-	// Destination is the cluster that such an object names, empty where it names none, or its own.
+	// Destination is the cluster that such an object names; empty if it names none or its own.
 	Destination string   `json:"destination,omitempty"`
 	Clusters    []string `json:"clusters,omitempty"` // of the settings
 	Values      []string `json:"values,omitempty"`   // of a chart that nobody deploys: files of values beside its own
@@ -30,7 +30,7 @@ type LaidPolicy struct {
 	Path string `json:"path"`
 }
 
-// InitPlan is what "lintel init" has done, or would do; the stable form of its -o json.
+// InitPlan is what "lintel init" has done, or would do; the stable JSON of its -o json.
 type InitPlan struct {
 	DryRun   bool          `json:"dryRun"`
 	Found    []string      `json:"found"` // what the repository was found to have, for people
@@ -59,13 +59,13 @@ type PlannedRule struct {
 	Reason string     `json:"reason,omitempty"`
 }
 
-// PlannedStep is a command that comes next, with what it is for.
+// PlannedStep is a suggested next command, with its purpose.
 type PlannedStep struct {
 	Command string `json:"command"`
 	For     string `json:"for"`
 }
 
-// PlanAction is what becomes of a file or a policy.
+// PlanAction is what is done with a file or a policy.
 type PlanAction string
 
 // The actions.
@@ -75,13 +75,13 @@ const (
 	PlanLeave PlanAction = "leave" // something else is there, which stays
 )
 
-// Left reports whether anything was in the way.
+// Left reports whether an existing file or policy was left unchanged.
 func (p *InitPlan) Left() bool {
 	return slices.ContainsFunc(p.Files, func(f PlannedFile) bool { return f.Action == PlanLeave }) ||
 		slices.ContainsFunc(p.Policies, func(r PlannedRule) bool { return r.Action == PlanLeave })
 }
 
-// Fixes is what became of deprecated fields in files, and the stable form of "lintel fix -o json".
+// Fixes are the fixes of deprecated fields in files, and the stable JSON of "lintel fix -o json".
 type Fixes struct {
 	Edits []FixEdit `json:"edits"`
 	Left  []FixLeft `json:"left"`
@@ -90,8 +90,8 @@ type Fixes struct {
 	Proposed bool `json:"-"` // the edits were not written
 }
 
-// FixEdit is one place that is rewritten. Line and Column are where the deprecated text stands in the file as it was
-// read; both count from 1.
+// FixEdit is one rewritten place. Line and Column are the position of the deprecated text in the original file; both
+// count from 1.
 type FixEdit struct {
 	Path    string `json:"path"`
 	Line    int    `json:"line"`
@@ -100,7 +100,7 @@ type FixEdit struct {
 	Message string `json:"message"` // what was deprecated and what it is now
 }
 
-// FixLeft is one place that was left as it is, with what to do by hand.
+// FixLeft is one place that was left unchanged, with what to do by hand.
 type FixLeft struct {
 	Path    string `json:"path"`
 	Line    int    `json:"line"`

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Preview is what a change of policies, exceptions or settings does once it is merged: the rules before and after are
-// asked about every root of the head, as the check of the branch does, and what they say differently is listed. It
-// has no say in the conclusion; only tests of policies that fail have (they are in Report.Errors, too).
+// Preview is the effect of a change of policies, exceptions or settings after its merge. The rules before and after are
+// evaluated for every root of the head, as in a check of the branch, and differing results are listed. It does not
+// affect the conclusion, except for failing policy tests, which are also in Report.Errors.
 type Preview struct {
 	Settings   []string           `json:"settings,omitempty"` // the fields of the settings that change
 	Policies   []PolicyPreview    `json:"policies"`           // that change or say something else; by name
@@ -22,12 +22,13 @@ type Preview struct {
 	Notices    []Problem          `json:"notices,omitempty"`  // its sentences, at the lines of the change they are about
 	Stats      PreviewStats       `json:"stats"`
 
-	// RemoteSources are the git repositories that roots with differences are rendered from: Report.RemoteSources has them, too.
+	// RemoteSources are the git repositories from which roots with differences are rendered. Report.RemoteSources also
+	// has them.
 	RemoteSources []RemoteSource `json:"-"`
 }
 
-// With returns a preview of two, of clusters with rules of their own; nil where both are. What both say is said once, and
-// what they count of one policy or exception is summed up.
+// With combines two previews of clusters with different rules; it is nil if both are. Equal notices are listed once,
+// and counts of the same policy or exception are added.
 func (p *Preview) With(q *Preview) *Preview {
 	switch {
 	case p == nil:
@@ -38,7 +39,7 @@ func (p *Preview) With(q *Preview) *Preview {
 	both := *p
 	both.Settings = union(slices.Clone(p.Settings), q.Settings)
 	both.Policies, both.Exceptions = slices.Clone(p.Policies), slices.Clone(p.Exceptions)
-	said := map[string]string{} // what the sum says, by the notices of its parts
+	said := map[string]string{} // the combined notice, by the notices of the parts
 	for _, o := range q.Policies {
 		if i := slices.IndexFunc(both.Policies, o.same); i >= 0 {
 			sum := both.Policies[i].plus(o)
@@ -76,7 +77,7 @@ func (p *Preview) With(q *Preview) *Preview {
 	return &both
 }
 
-// Counts sums up the policies of a preview; nothing for the nil Preview.
+// Counts returns the sum over the policies of a preview; zero for a nil preview.
 func (p *Preview) Counts() (all PreviewCounts) {
 	if p == nil {
 		return all
@@ -87,14 +88,14 @@ func (p *Preview) Counts() (all PreviewCounts) {
 	return all
 }
 
-// joined appends what of a second list the first does not say.
+// joined appends the problems of a second list that the first lacks.
 func joined(a, b []Problem) []Problem {
 	return slices.Concat(a, slices.DeleteFunc(slices.Clone(b), func(p Problem) bool {
 		return slices.ContainsFunc(a, func(q Problem) bool { return p.String() == q.String() })
 	}))
 }
 
-// PreviewStats counts what a preview looked at.
+// PreviewStats counts what a preview evaluated.
 type PreviewStats struct {
 	Roots      int `json:"roots"` // roots to look at
 	Resources  int `json:"resources"`
@@ -106,7 +107,7 @@ type PreviewStats struct {
 // Edit is what a change does to a policy or an exception.
 type Edit string
 
-// The edits. Unchanged policies are in a preview where exceptions, settings or mutations make them say something else.
+// The edits. A preview lists unchanged policies if exceptions, settings or mutations change their results.
 const (
 	Added     Edit = "added"
 	Changed   Edit = "changed"
@@ -124,10 +125,10 @@ const (
 	PolicyUnknown     PolicyState = "unknown"     // another policy has errors, and decides what this one sees
 )
 
-// Mixed is the action of a policy whose rules ask for both; in previews only.
+// Mixed is the action of a policy whose rules have different actions; it is used in previews only.
 const Mixed Action = "mixed"
 
-// PolicyPreview counts the resources that a policy treats otherwise after the merge. A resource that several roots
+// PolicyPreview counts the resources whose result of a policy changes with the merge. A resource that several roots
 // deploy counts once for each.
 type PolicyPreview struct {
 	Policy string      `json:"policy"`           // as Finding has it
@@ -145,7 +146,7 @@ type PolicyPreview struct {
 	Roots int `json:"roots"` // roots in which any of these are
 }
 
-// same reports whether another counts the same policy, in another cluster.
+// same reports whether another preview is of the same policy, in another cluster.
 func (o PolicyPreview) same(other PolicyPreview) bool {
 	return o.Policy == other.Policy && o.Edit == other.Edit && o.Path == other.Path && o.Line == other.Line && o.State == other.State
 }
@@ -158,7 +159,7 @@ func (o PolicyPreview) plus(other PolicyPreview) PolicyPreview {
 	return o
 }
 
-// with is the action of rules that have this one or another; "" is that of what applies to nothing.
+// with combines two actions; "" is the action of a policy that applies to nothing.
 func (a Action) with(other Action) Action {
 	if a == "" || other == "" || a == other {
 		return cmp.Or(a, other)
@@ -166,8 +167,8 @@ func (a Action) with(other Action) Action {
 	return Mixed
 }
 
-// PreviewCounts counts what a change of rules changes, by policy and resource: a resource that two policies treat otherwise
-// counts twice.
+// PreviewCounts counts the changes of results by policy and resource. A resource with changes in two policies counts
+// twice.
 type PreviewCounts struct {
 	Fails     int `json:"fails"`     // newly fail
 	Warns     int `json:"warns"`     // newly warn, and did not fail before
@@ -176,12 +177,12 @@ type PreviewCounts struct {
 	Undecided int `json:"undecided"` // newly end in an error, or need the cluster
 }
 
-// Plus returns the sum of two.
+// Plus returns the sum of two counts.
 func (c PreviewCounts) Plus(d PreviewCounts) PreviewCounts {
 	return PreviewCounts{c.Fails + d.Fails, c.Warns + d.Warns, c.Relaxed + d.Relaxed, c.Passes + d.Passes, c.Undecided + d.Undecided}
 }
 
-// compare orders by what becomes worse.
+// compare compares counts by what becomes worse.
 func (c PreviewCounts) compare(d PreviewCounts) int {
 	return cmp.Or(cmp.Compare(c.Fails, d.Fails), cmp.Compare(c.Undecided, d.Undecided), cmp.Compare(c.Warns, d.Warns))
 }
@@ -189,7 +190,7 @@ func (c PreviewCounts) compare(d PreviewCounts) int {
 // Worse reports whether anything becomes worse.
 func (c PreviewCounts) Worse() bool { return c.Fails+c.Warns+c.Undecided > 0 }
 
-// Words says what is counted: "4 new failures, 1 new warning"; "nothing changes" where that is nothing.
+// Words returns the counts in words: "4 new failures, 1 new warning"; "nothing changes" for none.
 func (c PreviewCounts) Words() string {
 	return cmp.Or(strings.Join(Counts([]Number{
 		{c.Fails, "new failure", "new failures"}, {c.Undecided, "newly undecided", "newly undecided"},
@@ -199,7 +200,7 @@ func (c PreviewCounts) Words() string {
 	}), ", "), "nothing changes")
 }
 
-// ExceptionPreview counts the resources that an exception of the change bears on.
+// ExceptionPreview counts the resources that a changed exception covers.
 type ExceptionPreview struct {
 	Exception string `json:"exception"`         // namespace/name
 	Edit      Edit   `json:"edit"`              //
@@ -212,7 +213,7 @@ type ExceptionPreview struct {
 	Roots     int    `json:"roots"`             // roots in which what it lets through is
 }
 
-// same reports whether another counts the same exception, in another cluster.
+// same reports whether another preview is of the same exception, in another cluster.
 func (x ExceptionPreview) same(other ExceptionPreview) bool {
 	return x.Exception == other.Exception && x.Edit == other.Edit && x.Path == other.Path && x.Line == other.Line &&
 		x.Expired == other.Expired
@@ -224,10 +225,10 @@ func (x ExceptionPreview) plus(other ExceptionPreview) ExceptionPreview {
 	return x
 }
 
-// Effect is what a merge changes for a resource at a place.
+// Effect is the effect of a merge on a result.
 type Effect string
 
-// The effects, loudest first.
+// The effects, most severe first.
 const (
 	EffectFails     Effect = "fails"
 	EffectUndecided Effect = "undecided"
@@ -236,7 +237,7 @@ const (
 	EffectPasses    Effect = "passes"
 )
 
-// PreviewFinding is one difference: what a rule says about a field before and after the merge.
+// PreviewFinding is one difference: the results of a rule for a field before and after the merge.
 type PreviewFinding struct {
 	Effect    Effect     `json:"effect"`
 	Policy    string     `json:"policy"`
@@ -256,7 +257,7 @@ type PreviewFinding struct {
 	Exception string  `json:"exception,omitempty"` // namespace/name of what lets it through, or did
 }
 
-// PreviewTests is what the policy tests said that lie beside what the change edits.
+// PreviewTests is the results of the policy tests that the change may affect.
 type PreviewTests struct {
 	Files    []string  `json:"files"` // that were run
 	Passed   int       `json:"passed"`

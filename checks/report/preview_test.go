@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What clusters with rules of their own count of one policy or exception is said once, as a sum.
+// The counts of one policy or exception in clusters with different rules are added, and listed once.
 func TestPreviewsOfClustersSumUp(t *testing.T) {
 	of := func(lets int, fails int, action Action) *Preview {
 		p := &Preview{

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// fewNames is how many names a sentence has.
+// fewNames is the maximum number of names in a sentence.
 const fewNames = 5
 
-// Words says in one sentence what becomes of a policy: "policy require-labels (Enforce) would newly fail for 12
-// resources in 4 roots".
+// Words describes the change of a policy's results in one sentence: "policy require-labels (Enforce) would newly fail
+// for 12 resources in 4 roots".
 func (p *PolicyPreview) Words() string {
 	switch p.State {
 	case PolicyBroken:
@@ -23,7 +23,7 @@ func (p *PolicyPreview) Words() string {
 	return p.words() + partly(p.Partial)
 }
 
-// partly qualifies what was counted.
+// partly returns the end of a sentence with incomplete counts.
 func partly(partial bool) string {
 	if partial {
 		return ", as far as the time limit allowed"
@@ -71,7 +71,7 @@ func (p *PolicyPreview) words() string {
 	return subject + " would have the same results as now for " + Count(p.Applies, "resource", "resources")
 }
 
-// enumeration is a list in a sentence: "a, b and c".
+// enumeration joins parts of a sentence: "a, b and c".
 func enumeration(parts []string) string {
 	last := len(parts) - 1
 	if last == 0 {
@@ -96,7 +96,7 @@ func (p *PolicyPreview) subject() string {
 	return subject
 }
 
-// Words says in one sentence what an exception that changes does.
+// Words describes the effect of a changed exception in one sentence.
 func (x *ExceptionPreview) Words() string { return x.words() + partly(x.Partial) }
 
 func (x *ExceptionPreview) words() string {
@@ -129,7 +129,7 @@ func (x *ExceptionPreview) words() string {
 	return words
 }
 
-// SettingsWords says what a change of the settings does to the roots; "" where the settings do not change.
+// SettingsWords describes the effect of changed settings on the roots; "" if the settings do not change.
 func (p *Preview) SettingsWords() string {
 	if len(p.Settings) == 0 {
 		return ""
@@ -148,7 +148,7 @@ func (p *Preview) SettingsWords() string {
 	return words
 }
 
-// TestWords says how the policy tests went; "" where none were run.
+// TestWords describes the results of policy tests; "" if none were run.
 func (p *Preview) TestWords() string {
 	if p.Tests == nil {
 		return ""
@@ -164,7 +164,7 @@ func (p *Preview) TestWords() string {
 	return words
 }
 
-// Scope says what the preview looked at, and what it did not.
+// Scope says what the preview evaluated, and what it did not.
 func (p *Preview) Scope() string {
 	s := p.Stats
 	words := fmt.Sprintf("%s in %s", Count(s.Resources, "resource", "resources"),
@@ -180,7 +180,7 @@ func (p *Preview) Scope() string {
 	return words
 }
 
-// SetNotices puts the sentences of a preview at the lines they are about, as far as the head has them.
+// SetNotices puts the sentences of a preview at the lines that they are about, if the head has these.
 func (p *Preview) SetNotices(has func(path string) bool) {
 	var list []Problem
 	for i := range p.Policies {

@@ -1,7 +1,7 @@
-// Package report is what a check is about and what it came to: Change, Report, Finding and their parts.
+// Package report defines the input and the result of a check: Change, Report, Finding and their parts.
 //
-// It is plain data with the words that people read, imports nothing of ours, and is what everything that shows, sends
-// or stores a result depends on.
+// It is plain data with texts for people, and imports no other package of this project. Everything that shows, sends or
+// stores a result depends on it.
 package report
 
 import (
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Report is the outcome of one check of one change. Its JSON form is the stable output of
-// "lintel check -o json" and what the sandbox sends to the server.
+// Report is the result of one check of one change. Its JSON is the stable output of "lintel check -o json", and what
+// the sandbox sends to the server.
 type Report struct {
 	Conclusion Conclusion   `json:"conclusion"`           // failure, action_required, neutral or success
 	Title      string       `json:"title"`                // one line for people
@@ -86,11 +86,11 @@ type Report struct {
 	Excerpts map[string]map[int]string `json:"excerpts,omitempty"`
 }
 
-// DefaultAnnotations is how many findings a check run shows on their lines where the settings name no number: GitHub
-// takes 50 in a request, and each request counts towards its limits.
+// DefaultAnnotations is the default number of findings that a check run shows on their lines. GitHub accepts 50 in a
+// request, and each request counts towards its rate limits.
 const DefaultAnnotations = 1000
 
-// MaxAnnotations is how many findings a check run shows on their lines.
+// MaxAnnotations returns the number of findings that a check run shows on their lines.
 func (r *Report) MaxAnnotations() int {
 	if r.Annotations == nil {
 		return DefaultAnnotations
@@ -98,7 +98,7 @@ func (r *Report) MaxAnnotations() int {
 	return *r.Annotations
 }
 
-// Fail adds what fails the check, each once.
+// Fail adds errors that fail the check, each once.
 func (r *Report) Fail(list ...Problem) {
 	for _, p := range list {
 		if !slices.ContainsFunc(r.Errors, func(q Problem) bool {
@@ -109,8 +109,8 @@ func (r *Report) Fail(list ...Problem) {
 	}
 }
 
-// Sort puts findings of one place and reason together and everything in order of place, each once. changed reports
-// whether the change touches a file.
+// Sort merges equal findings, sorts everything by place, and removes duplicates. changed reports whether the change
+// touches a file.
 func (r *Report) Sort(changed func(path string) bool) {
 	r.Findings = Merge(r.Findings)
 	slices.SortStableFunc(r.Findings, CompareFindings)
@@ -144,23 +144,23 @@ type Problem struct {
 	Changed bool   `json:"changed,omitempty"` // whether the change touches this file
 	Quotes  bool   `json:"quotes,omitempty"`  // other repositories may be quoted, see Withhold; "-o json" leaves it out
 	Cause   string `json:"cause,omitempty"`   // the id of the cause that it has in common with others
-	// Common is what it says, without names and places: warnings of one kind become one cause by it.
+	// Common is the message without names and places, by which warnings of one kind get one cause.
 	Common string `json:"-"`
 }
 
-// Compare orders problems by place, then by what they say.
+// Compare compares problems by place, then by message.
 func (p Problem) Compare(q Problem) int {
 	return cmp.Or(cmp.Compare(p.Path, q.Path), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column),
 		cmp.Compare(p.Message, q.Message))
 }
 
-// SortProblems sorts a list and drops what it says twice. It changes the list.
+// SortProblems sorts a list and removes duplicates. It changes the list.
 func SortProblems(list []Problem) []Problem {
 	slices.SortStableFunc(list, Problem.Compare)
 	return slices.Compact(list)
 }
 
-// String is the problem as one line: path:line: message.
+// String returns the problem as one line: path:line: message.
 func (p Problem) String() string {
 	switch {
 	case p.Path == "":
@@ -171,8 +171,8 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message)
 }
 
-// NotChecked is something deployed that could not be looked at, for a reason that the change is not to blame for:
-// only the cluster or the operator knows it, or Lintel does not render it.
+// NotChecked is a deployed part that could not be checked, for a reason that the change did not cause: only the cluster
+// or the operator has the data, or Lintel does not render it.
 type NotChecked struct {
 	Root    string `json:"root"`              // folder, or kind and name of the object that deploys
 	Path    string `json:"path"`              // the file that names it
@@ -188,7 +188,7 @@ type NotChecked struct {
 	Cause   string `json:"cause,omitempty"`   // the id of its cause
 }
 
-// Problem is what is not checked as a problem with a place.
+// Problem converts an unchecked part to a problem with a place.
 func (n NotChecked) Problem() Problem {
 	if n.Rules {
 		return Problem{Path: n.Path, Line: n.Line, Message: n.Reason, Changed: n.Changed}
@@ -196,8 +196,7 @@ func (n NotChecked) Problem() Problem {
 	return Problem{Path: n.Path, Line: n.Line, Message: n.Root + " is not checked: " + n.Reason, Changed: n.Changed}
 }
 
-// Work counts the kustomizations that were built for a check, and the renderings of earlier checks that were used in
-// place of that.
+// Work counts the kustomizations that were built for a check, and the cached renderings that were used instead.
 type Work struct {
 	Rendered int `json:"rendered"`
 	Recalled int `json:"recalled"`

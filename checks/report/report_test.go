@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// findingOf is a finding of random kind at one of a few places.
+// findingOf returns a finding of random kind at one of a few places.
 func findingOf(random *rand.Rand) Finding {
 	pick := func(list ...string) string { return list[random.IntN(len(list))] }
 	f := Finding{Policy: "p", Rule: pick("r", "s"), Resource: Resource{Kind: "Pod", Name: pick("x", "y", "z")},
@@ -41,7 +41,7 @@ func clone(t *testing.T, list []Finding) (out []Finding) {
 	return out
 }
 
-// One more finding, error or thing that is not checked never makes a conclusion better.
+// An additional finding, error or unchecked part never improves the conclusion.
 func TestConclusionOnlyGetsWorse(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	order := []Conclusion{Success, Neutral, ActionRequired, Failure}
@@ -68,7 +68,7 @@ func TestConclusionOnlyGetsWorse(t *testing.T) {
 	}
 }
 
-// Merging loses no place, resource, root or verdict, and what is merged stays as it is.
+// Merging loses no place, resource, root or verdict, and does not change merged findings.
 func TestMerge(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	merged := 0
@@ -99,7 +99,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// What deletes several objects has no advice that is about one of them.
+// A merged finding about the deletion of several objects has no advice about one of them.
 func TestMergeOfDeletions(t *testing.T) {
 	deletion := func(name, advice string) Finding {
 		return Finding{Operation: "DELETE", Resource: Resource{Name: name}, Origin: &Origin{Path: "a", StartLine: 1, Advice: advice}}
@@ -114,14 +114,14 @@ func TestMergeOfDeletions(t *testing.T) {
 	}
 }
 
-// Merging lists one after the other is merging all at once.
-func TestMergeOfMerged(t *testing.T) {
+// Merging lists one after the other gives the same result as merging all at once.
+func TestMergeIsAssociative(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 300 {
 		a, b := findingsOf(random, 20), findingsOf(random, 20)
 		want := Merge(clone(t, slices.Concat(a, b)))
 		got := Merge(slices.Concat(Merge(clone(t, a)), Merge(clone(t, b))))
-		for _, list := range [][]Finding{got, want} { // who comes first of one place is of no account
+		for _, list := range [][]Finding{got, want} { // the order of findings at one place does not matter
 			for i := range list {
 				f := &list[i]
 				slices.Sort(f.Roots)
@@ -136,8 +136,8 @@ func TestMergeOfMerged(t *testing.T) {
 	}
 }
 
-// A report in another order is the same report once it is sorted, and sorting it again changes nothing.
-func TestSort(t *testing.T) {
+// Sorting does not depend on the order of the report, and sorting again changes nothing.
+func TestSortIsDeterministic(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	for range 200 {
 		r := Report{Findings: findingsOf(random, 10)}
@@ -174,7 +174,7 @@ func TestFail(t *testing.T) {
 	var r Report
 	a, b := Problem{Path: "p", Line: 1, Message: "m"}, Problem{Path: "p", Line: 2, Message: "m"}
 	other := a
-	other.Column, other.Changed = 3, true // the same, found elsewhere
+	other.Column, other.Changed = 3, true // the same problem in another column
 	r.Fail(a, b, a)
 	r.Fail(other, b)
 	if !slices.Equal(r.Errors, []Problem{a, b}) {
@@ -191,13 +191,13 @@ func TestReview(t *testing.T) {
 		by      []string
 		missing int
 	}{
-		{"nobody", Review{Needed: 1}, Pending, nil, 1},
-		{"one", Review{Needed: 1, Approved: []Vote{olga}}, Approved, []string{"olga"}, 0},
-		{"one of two", Review{Needed: 2, Approved: []Vote{olga}}, Pending, []string{"olga"}, 1},
-		{"more than needed", Review{Needed: 1, Approved: []Vote{olga, bob}}, Approved, []string{"olga", "bob"}, 0},
-		{"what does not count", Review{Needed: 1, Ignored: []Vote{olga}}, Pending, nil, 1},
-		{"one refuses", Review{Needed: 1, Refused: []Vote{bob}}, Refused, []string{"bob"}, 1},
-		{"a refusal outweighs", Review{Needed: 1, Approved: []Vote{olga}, Refused: []Vote{bob}}, Refused, []string{"bob"}, 0},
+		{"no review", Review{Needed: 1}, Pending, nil, 1},
+		{"one approval", Review{Needed: 1, Approved: []Vote{olga}}, Approved, []string{"olga"}, 0},
+		{"one of two approvals", Review{Needed: 2, Approved: []Vote{olga}}, Pending, []string{"olga"}, 1},
+		{"more approvals than needed", Review{Needed: 1, Approved: []Vote{olga, bob}}, Approved, []string{"olga", "bob"}, 0},
+		{"an ignored approval", Review{Needed: 1, Ignored: []Vote{olga}}, Pending, nil, 1},
+		{"a refusal", Review{Needed: 1, Refused: []Vote{bob}}, Refused, []string{"bob"}, 1},
+		{"a refusal outweighs an approval", Review{Needed: 1, Approved: []Vote{olga}, Refused: []Vote{bob}}, Refused, []string{"bob"}, 0},
 	} {
 		if got := c.review.State(); got != c.want || !slices.Equal(c.review.By(), c.by) || c.review.Missing() != c.missing {
 			t.Errorf("%s: %s by %q, %d missing", c.name, got, c.review.By(), c.review.Missing())

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// TestRun is the outcome of policy tests, and the stable form of "lintel test -o json".
+// TestRun is the result of policy tests, and the stable JSON of "lintel test -o json".
 type TestRun struct {
 	Rows    []TestRow   `json:"rows"`   // in the order of the files and their results
 	Errors  []Problem   `json:"errors"` // what kept a test, or a part of it, from running
 	Summary TestSummary `json:"summary"`
-	// Coverage lists the rules of the policies that the tests name, in the order of their files; nil where it was not
-	// asked for.
+	// Coverage lists the rules of the policies that the tests name, in the order of their files; nil if it was not
+	// requested.
 	Coverage []RuleCoverage `json:"coverage,omitempty"`
 }
 
-// RuleCoverage is what the rows of tests saw of a rule, its generated forms included.
+// RuleCoverage is the results of a rule, including its generated forms, that rows of tests compared.
 type RuleCoverage struct {
 	Policy  string   `json:"policy"` // name, or namespace/name of a namespaced policy
 	Rule    string   `json:"rule"`   // as it is written; empty for policies that have no rules
@@ -28,12 +28,12 @@ type RuleCoverage struct {
 // Reached reports whether a row compared a result of the rule.
 func (c *RuleCoverage) Reached() bool { return len(c.Results) > 0 }
 
-// Fails reports whether in a row the rule did what it is there for: it found a violation, or changed an object.
+// Fails reports whether the rule found a violation, or mutated an object, in a row.
 func (c *RuleCoverage) Fails() bool {
 	return slices.ContainsFunc(c.Results, func(r Result) bool { return r == Fail || r == Warn || r == Pass && c.Mutates })
 }
 
-// Gap says what no row shows of the rule, "" where there is nothing to say.
+// Gap says what no row tests about the rule; "" if nothing is missing.
 func (c *RuleCoverage) Gap() string {
 	switch {
 	case !c.Reached():
@@ -48,7 +48,7 @@ func (c *RuleCoverage) Gap() string {
 	return "it fails in no row"
 }
 
-// OK reports whether all tests could be run and none of their rows failed.
+// OK reports whether all tests ran and no row failed.
 func (r *TestRun) OK() bool { return len(r.Errors) == 0 && r.Summary.Failed == 0 }
 
 // TestSummary counts rows. Excluded ones are not among the checked.
@@ -74,7 +74,7 @@ func (s *TestSummary) Count(r *TestRow) {
 	s.Checked++
 }
 
-// TestRow compares one expected result of a policy test with one answer about one object.
+// TestRow compares an expected result of a policy test with the actual result for one object.
 type TestRow struct {
 	File     string   `json:"file"`
 	Line     int      `json:"line"` // of the expected result
@@ -88,7 +88,7 @@ type TestRow struct {
 	Reason   string   `json:"reason"`   // why it is not OK, or the message of the rule
 }
 
-// Words says what is wrong with a row that failed.
+// Words says what is wrong with a failed row.
 func (t *TestRow) Words() string {
 	name := t.Policy
 	if t.Rule != "" {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// RemoteSource is another git repository that roots are rendered from: a remote base, or what an object of Argo CD or Flux
-// deploys from there.
+// RemoteSource is another git repository from which roots are rendered: a remote base, or a source of an object of Argo
+// CD or Flux.
 type RemoteSource struct {
 	URL   string   `json:"url"` // as it is asked for, without who asks
 	Roots []string `json:"roots"`
@@ -28,9 +28,9 @@ func JoinRemoteSources(a, b []RemoteSource) (list []RemoteSource) {
 	return list
 }
 
-// Withhold returns the report as those may see it who may not read some of the repositories in RemoteSources, by their URLs:
-// no line of a root that is made of one is in it unless it is written in the repository that was checked. What rules
-// say about what is rendered stays. A report without such roots is returned as it is; r is not changed.
+// Withhold returns the report for readers who may not read some of the repositories in RemoteSources, given by their
+// URLs. For roots rendered from one of these, it keeps only lines written in the checked repository. Results of rules
+// for rendered objects stay. A report without such roots is returned as it is; r is not changed.
 func (r *Report) Withhold(urls []string) *Report {
 	hidden := map[string]bool{}
 	var from []string
@@ -78,7 +78,7 @@ func (r *Report) Withhold(urls []string) *Report {
 		preview := *r.Preview
 		preview.Warnings, preview.Notices = unquoted(preview.Warnings, from), unquoted(preview.Notices, from)
 		preview.Findings = slices.Clone(preview.Findings)
-		for i := range preview.Findings { // of their roots, some are not named
+		for i := range preview.Findings { // some of their roots are not named
 			preview.Findings[i].Origin = preview.Findings[i].Origin.withhold()
 		}
 		out.Preview = &preview
@@ -113,8 +113,8 @@ func (r *Report) Withhold(urls []string) *Report {
 	return &out
 }
 
-// unquoted are problems without the words of those that may quote one of some repositories: they tell where the
-// repository that was checked brings it in.
+// unquoted removes the text of problems that may quote one of the repositories. Their place in the checked repository
+// stays.
 func unquoted(list []Problem, from []string) []Problem {
 	list = slices.Clone(list)
 	for i := range list {
@@ -129,20 +129,20 @@ func quoting(from []string) string {
 	return "the error is visible only to those who can read " + strings.Join(from, " and ")
 }
 
-// elsewhere reports whether a path is of another repository or a chart: an address, or one of git as scp writes it.
+// elsewhere reports whether a path is in another repository or a chart: a URL, or an address of git in the form of scp.
 func elsewhere(path string) bool {
 	host, _, isSCP := strings.Cut(path, ":")
 	return strings.Contains(path, "://") || isSCP && strings.Contains(host, "@") && !strings.Contains(host, "/")
 }
 
-// own reports whether a value stands as it is in the repository that was checked, and nothing from elsewhere is behind
-// it. One that a transformer wrote may be copied from anywhere.
+// own reports whether a value is written unchanged in the checked repository, without a place in another one in its
+// chain. A value that a transformer wrote may be copied from anywhere.
 func (o *Origin) own() bool {
 	return o != nil && o.How == Identity && o.Path != "" && !elsewhere(o.Path) &&
 		!slices.ContainsFunc(o.Chain, func(p Place) bool { return elsewhere(p.Path) })
 }
 
-// withhold takes away what is not written in the repository that was checked.
+// withhold removes what is not written in the checked repository.
 func (f *Finding) withhold() {
 	if f.Origin.own() {
 		return
@@ -160,12 +160,12 @@ func (f *Finding) withhold() {
 	f.Origin = f.Origin.withhold()
 }
 
-// checksPolicy is the policy of the checks that are none (see checks/builtin), which quote what they find.
+// checksPolicy is the policy of built-in checks (see checks/builtin), whose messages quote values.
 const checksPolicy = "lintel"
 
 var quoted = regexp.MustCompile(`"[^"]*"`)
 
-// withhold returns an origin without the places that are not in the repository that was checked.
+// withhold returns an origin without places outside of the checked repository.
 func (o *Origin) withhold() *Origin {
 	if o == nil || o.own() {
 		return o
@@ -175,7 +175,7 @@ func (o *Origin) withhold() *Origin {
 	return &out
 }
 
-// withhold takes away the lines that are not written in the repository that was checked.
+// withhold removes the lines that are not written in the checked repository.
 func (d *Difference) withhold() {
 	var hunks []DiffHunk
 	for _, h := range d.Hunks {
@@ -184,7 +184,7 @@ func (d *Difference) withhold() {
 		if len(lines) == len(h.Lines) {
 			hunks = append(hunks, h)
 		} else if len(lines) > 0 {
-			hunks = append(hunks, DiffHunk{Lines: lines}) // its path may be what is withheld
+			hunks = append(hunks, DiffHunk{Lines: lines}) // the path may contain a withheld name
 		}
 	}
 	d.Hunks, d.LeftOut = hunks, 0

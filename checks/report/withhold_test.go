@@ -2,7 +2,7 @@ package report
 
 import "testing"
 
-// However the address of another repository is written, places in it are known as such, and own ones are not.
+// Places in other repositories are recognized in all forms of addresses, and own places are not mistaken for them.
 func TestWithholdPlaces(t *testing.T) {
 	for path, foreign := range map[string]bool{
 		"https://git.example/octo/b@v1//app/pod.yaml": true, "git@git.example:octo/b.git@v1//app/pod.yaml": true,
@@ -23,7 +23,8 @@ func TestWithholdPlaces(t *testing.T) {
 	}
 }
 
-// How many resources change in a root of a repository that the reader may not read is said, and not which images.
+// For a root of a repository that the reader may not read, the number of changed resources is shown, but not their
+// images.
 func TestWithheldRootsNameNoImages(t *testing.T) {
 	images := []ImageChange{{From: "secret:1", To: "secret:2"}}
 	r := &Report{RemoteSources: []RemoteSource{{URL: "https://github.com/org/closed", Roots: []string{"hidden"}}},

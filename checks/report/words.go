@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Hidden stands in place of a value of a Secret.
+// Hidden is the mask that replaces a value of a Secret.
 const Hidden = "(hidden)"
 
 // Count returns a number with what it counts: "1 error", "2 errors".
@@ -22,7 +22,7 @@ type Number struct {
 	One, Many string
 }
 
-// Counts returns those numbers in words that are not zero.
+// Counts returns the non-zero numbers in words.
 func Counts(list []Number) (words []string) {
 	for _, n := range list {
 		if n.N > 0 {
@@ -32,7 +32,7 @@ func Counts(list []Number) (words []string) {
 	return words
 }
 
-// Some lists the first names in words and counts the others: "a, b and 3 more".
+// Some lists the first names and counts the others: "a, b and 3 more".
 func Some(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")
@@ -40,7 +40,7 @@ func Some(names []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// Grouped puts those of a list together that have the same key, in the order of the first of each.
+// Grouped groups the elements of a list by key, in the order of the first of each group.
 func Grouped[S ~[]T, T any, K comparable](list []T, key func(T) K) (groups []S) {
 	at := map[K]int{}
 	for _, x := range list {

@@ -9,19 +9,19 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Causes is what a report says once: causes of one kind for one reason, and all that waits for one of them.
+// Causes are the causes of one kind and reason, with everything that depends on them.
 type Causes struct {
 	List       []report.Cause // at least one
-	Findings   Entry          // that are undecided, in the order of their places
+	Findings   Entry          // undecided findings, in the order of their places
 	NotChecked []report.NotChecked
 	Warnings   []report.Problem
 }
 
-// CausesTitle is what causes are told below.
+// CausesTitle is the heading of the list of causes.
 const CausesTitle = "Undecided or not checked"
 
-// CausesOf puts the causes of a report together, with those of some findings that are undecided: what rules wait for comes
-// first, then what is not checked.
+// CausesOf groups the causes of a report, with the undecided ones among some findings. Causes of undecided rules come
+// first, then those of unchecked parts.
 func CausesOf(r *report.Report, findings []*report.Finding) (list []*Causes) {
 	type alike struct {
 		kind   report.CauseKind
@@ -51,7 +51,7 @@ func CausesOf(r *report.Report, findings []*report.Finding) (list []*Causes) {
 			waits[of(causes[id], false)]++
 		}
 	}
-	for _, f := range undecided { // it is named once, where most wait
+	for _, f := range undecided { // listed once, for the cause with the most findings
 		most := of(causes[f.Causes[0]], false)
 		for _, id := range f.Causes {
 			if g := of(causes[id], false); waits[g] > waits[most] {
@@ -82,7 +82,7 @@ func CausesOf(r *report.Report, findings []*report.Finding) (list []*Causes) {
 	return list
 }
 
-// united has once what is not checked for one reason at one place, with the names of the roots.
+// united merges entries with the same reason and place, and joins the names of their roots.
 func united(list []report.NotChecked) (out []report.NotChecked) {
 	for _, same := range report.Grouped[[]report.NotChecked](list, func(n report.NotChecked) report.NotChecked {
 		n.Root, n.Touched = "", false
@@ -98,10 +98,10 @@ func united(list []report.NotChecked) (out []report.NotChecked) {
 	return out
 }
 
-// fewRoots is how many roots are named that are not checked for one reason.
+// fewRoots is how many unchecked roots with one reason are named.
 const fewRoots = 1
 
-// NotChecked is what was not looked at as problems with their places, and the causes that rules wait for by their ids.
+// NotChecked returns the unchecked parts as problems with their places, and the causes of undecided rules by their ids.
 func NotChecked(list []report.NotChecked, causes []report.Cause) (problems []report.Problem) {
 	for _, n := range united(list) {
 		problems = append(problems, n.Problem())
@@ -114,22 +114,22 @@ func NotChecked(list []report.NotChecked, causes []report.Cause) (problems []rep
 	return problems
 }
 
-// Alone are the warnings that have no cause in common with others.
+// Alone returns the warnings that share no cause with others.
 func Alone(list []report.Problem) []report.Problem {
 	return slices.DeleteFunc(slices.Clone(list), func(p report.Problem) bool { return p.Cause != "" })
 }
 
-// One reports whether there is one place to look at: what is not checked by itself, or what the change touches.
+// One reports whether there is a single place to show: of one unchecked part, or of a cause that the change touches.
 func (c *Causes) One() bool {
 	return len(c.List) == 1 && (c.decides() && c.List[0].Changed || !c.decides() && len(united(c.NotChecked)) == 1)
 }
 
-// decides reports whether rules wait for any of the causes.
+// decides reports whether rules are undecided because of any of the causes.
 func (c *Causes) decides() bool {
 	return slices.ContainsFunc(c.List, func(one report.Cause) bool { return one.Rules > 0 })
 }
 
-// Label is what became of what waits.
+// Label is the effect of the causes.
 func (c *Causes) Label() string {
 	switch {
 	case c.decides():
@@ -140,8 +140,8 @@ func (c *Causes) Label() string {
 	return "warning"
 }
 
-// Problem is what is said first: of a root that is not checked what is said of it, of what several have in common that.
-// The place is one that says why.
+// Problem is the headline: the message of the only unchecked root, or what several causes have in common. Its place is
+// one of a cause.
 func (c *Causes) Problem() report.Problem {
 	one := c.List[0]
 	switch {
@@ -164,7 +164,7 @@ func (c *Causes) Problem() report.Problem {
 	return report.Problem{Message: one.Sentence}
 }
 
-// Reasons are the causes for which a finding is undecided.
+// Reasons returns the causes of an undecided finding.
 func Reasons(r *report.Report, f *report.Finding) (list []string) {
 	for _, c := range r.Causes {
 		if slices.Contains(f.Causes, c.ID) {
@@ -174,25 +174,25 @@ func Reasons(r *report.Report, f *report.Finding) (list []string) {
 	return list
 }
 
-// Item is one of several things that are named, with its place where that is known.
+// Item is a named thing, with its place if that is known.
 type Item struct {
 	Words, Path string
 	Line        int
-	Rule        bool // the place is one of a rule, at the commit that these are of
+	Rule        bool // the place is of a rule, at the commit of the rules
 }
 
-// String is the words and the place.
+// String returns the words and the place.
 func (i Item) String() string {
 	return strings.TrimSpace(i.Words + " " + KnownPlace(i.Path, i.Line, 0))
 }
 
-// Waiting is a labelled list of what has to do with causes.
+// Waiting is a labelled list of items for some causes.
 type Waiting struct {
 	Label string
 	Items []Item
 }
 
-// Waiting lists what there is to do, the causes where there are several, and what waits for them.
+// Waiting lists what to do, the causes if there are several, and what depends on them.
 func (c *Causes) Waiting() (list []Waiting) {
 	add := func(label string, items ...Item) {
 		if len(items) > 0 {
@@ -216,7 +216,7 @@ func (c *Causes) Waiting() (list []Waiting) {
 		others = append(others, Item{Words: n.Root, Path: n.Path, Line: n.Line})
 	}
 	switch {
-	case len(c.List) > 1: // which have the places
+	case len(c.List) > 1: // these have the places
 		add("causes", causes...)
 		add("unchecked", items(Distinct(roots))...)
 	case c.decides():
@@ -255,7 +255,7 @@ func (c *Causes) Waiting() (list []Waiting) {
 	return list
 }
 
-// items are things that have no place.
+// items returns items without a place.
 func items(names []string) (list []Item) {
 	for _, name := range names {
 		list = append(list, Item{Words: name})
@@ -263,7 +263,7 @@ func items(names []string) (list []Item) {
 	return list
 }
 
-// waiting counts what waits for a cause: "48 rules on 20 objects, 3 roots".
+// waiting counts what depends on a cause: "48 rules on 20 objects, 3 roots".
 func waiting(c report.Cause) string {
 	words := ""
 	if c.Rules > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Causes that are alike are one, and what waits for several is named once, where most wait.
-func TestCausesOf(t *testing.T) {
+// Causes with the same kind and reason are grouped. A finding with several causes is listed once, in the largest group.
+func TestCausesAreGroupedByReason(t *testing.T) {
 	r := &report.Report{}
 	source := func(name string) string {
 		return r.Because(report.Cause{Kind: report.CauseSource, What: name, Reason: "no answer", Path: name + ".yaml", Line: 1})

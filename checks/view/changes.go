@@ -12,10 +12,10 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// BumpsTitle is the heading of what other versions of things from outside change.
+// BumpsTitle is the heading of changes by new versions of remote sources.
 const BumpsTitle = "What version updates change in the cluster"
 
-// MoreBumps says how many roots with another version are not told of; empty where that is none.
+// MoreBumps counts the omitted roots with another version, in words; empty if there are none.
 func MoreBumps(r *report.Report) string {
 	if r.MoreBumps == 0 {
 		return ""
@@ -23,7 +23,7 @@ func MoreBumps(r *report.Report) string {
 	return report.Count(r.MoreBumps, "more root has", "more roots have") + " other versions and are not listed."
 }
 
-// Versions is "6.5.0 → 6.6.0".
+// Versions is the old and the new version: "6.5.0 → 6.6.0".
 func Versions(m *report.Moved) string {
 	from, to := m.From.String(), m.To.String()
 	if from == to {
@@ -32,7 +32,7 @@ func Versions(m *report.Moved) string {
 	return from + " → " + to
 }
 
-// BumpCounts says in one line what becomes of the resources of a root.
+// BumpCounts counts the changes of a root's resources in one line.
 func BumpCounts(b *report.Bump) string {
 	parts := report.Counts([]report.Number{
 		{N: len(b.Added), One: "added", Many: "added"}, {N: len(b.Removed), One: "removed", Many: "removed"},
@@ -49,7 +49,7 @@ func BumpCounts(b *report.Bump) string {
 	return text
 }
 
-// ImageWords are the changes of images, each once, those that most containers have first.
+// ImageWords lists the changes of images, each once, sorted by the number of containers.
 func ImageWords(images []report.ImageChange) []string {
 	count := map[string]int{}
 	for _, i := range images {
@@ -87,7 +87,7 @@ func splitImage(image string) (name, version string) {
 	return image, ""
 }
 
-// CareWords is what of a bump somebody should look at.
+// CareWords lists the parts of a bump that a person should review.
 func CareWords(b *report.Bump) (list []string) {
 	if b.Problem != "" {
 		list = append(list, b.Problem)
@@ -121,10 +121,10 @@ func CareWords(b *report.Bump) (list []string) {
 	return list
 }
 
-// operations are those of differences in the words of people.
+// operations are the operations of differences in words.
 var operations = map[string]string{"CREATE": "created", "UPDATE": "updated", "DELETE": "deleted"}
 
-// Operation is what a difference does, as people say it.
+// Operation is the operation of a difference in words.
 func Operation(d *report.Difference) string {
 	return cmp.Or(operations[d.Operation], strings.ToLower(d.Operation))
 }
@@ -152,7 +152,7 @@ func DiffWords(d *report.Difference) string {
 	return words
 }
 
-// LeftOutWords says how many lines of a difference are not shown; empty where that is none.
+// LeftOutWords counts the lines of a difference that are not shown; empty if there are none.
 func LeftOutWords(d *report.Difference) string {
 	switch {
 	case d.Withheld > 0:
@@ -163,10 +163,10 @@ func LeftOutWords(d *report.Difference) string {
 	return MoreLines(d.LeftOut)
 }
 
-// MoreLines says how many lines are left out.
+// MoreLines counts omitted lines.
 func MoreLines(n int) string { return report.Count(n, "more line is", "more lines are") + " not shown" }
 
-// DiffCounts says in one line what a change comes to.
+// DiffCounts counts the differences of a change in one line.
 func DiffCounts(d *report.Differences) string {
 	n := map[string]int{}
 	var roots []string
@@ -197,11 +197,11 @@ func DiffCounts(d *report.Differences) string {
 	return strings.Join(words, "; ")
 }
 
-// ClusterChangesTitle is the heading of what changes in the clusters.
+// ClusterChangesTitle is the heading of the changes by cluster.
 const ClusterChangesTitle = "What changes in clusters"
 
-// ClusterChanges is a table of what a change does to what is deployed, with the names of its columns; that of the clusters
-// is left out where none is known. Applications for which it does the same share a row.
+// ClusterChanges returns a table of the changes of deployed resources, with the names of its columns. The column of
+// clusters is left out if no cluster is known. Applications with equal changes share a row.
 func ClusterChanges(list []report.RootChange) (columns []string, rows [][]string) {
 	columns = []string{"Cluster", "Application", "Added", "Changed", "Removed", "Images"}
 	known := false
@@ -228,7 +228,7 @@ func ClusterChanges(list []report.RootChange) (columns []string, rows [][]string
 	return columns, rows
 }
 
-// some is a number, empty for none: a table then shows what there is.
+// some is a number, empty for zero, so that a table shows only what there is.
 func some(n int) string {
 	if n == 0 {
 		return ""
@@ -236,13 +236,13 @@ func some(n int) string {
 	return strconv.Itoa(n)
 }
 
-// fewNames is how many names a cell has, fewImages how many images.
+// fewNames is the maximum number of names in a cell, fewImages the maximum number of images.
 const fewNames, fewImages = 3, 2
 
-// digest matches the digest of an image, with what is shown of it where there is little room.
+// digest matches the digest of an image, and the part of it that is shown where there is little room.
 var digest = regexp.MustCompile(`(sha256:[0-9a-f]{12})[0-9a-f]{52}`)
 
-// UnknownWords says what of a change is not known; empty where that is nothing.
+// UnknownWords counts the unknown parts of a change; empty if there are none.
 func UnknownWords(d *report.Differences) string {
 	parts := report.Counts([]report.Number{{N: len(d.Errors), One: "error", Many: "errors"},
 		{N: len(d.NotChecked), One: "not checked", Many: "not checked"}})
@@ -252,7 +252,7 @@ func UnknownWords(d *report.Differences) string {
 	return "Not all of the change was rendered: " + strings.Join(parts, ", ")
 }
 
-// OtherRoots says how many roots were not asked for; empty where that is none.
+// OtherRoots counts the affected roots that were not selected; empty if there are none.
 func OtherRoots(d *report.Differences) string {
 	if d.Others == 0 {
 		return ""
@@ -260,8 +260,7 @@ func OtherRoots(d *report.Differences) string {
 	return report.Count(d.Others, "other root", "other roots") + " of the change not selected"
 }
 
-// LineOrigin is where a line is written, "path:line"; empty where that is not known. near says that the place only
-// encloses it.
+// LineOrigin is the place of a line, "path:line"; empty if unknown. near says that the place only encloses it.
 func LineOrigin(o *report.Origin) string {
 	if o == nil {
 		return ""
@@ -276,7 +275,7 @@ func LineOrigin(o *report.Origin) string {
 // PreviewTitle is the heading of a preview.
 const PreviewTitle = "Preview: what this change does to the rules"
 
-// PreviewItem is one sentence of a preview and where it belongs.
+// PreviewItem is one sentence of a preview with its place.
 type PreviewItem struct {
 	Path  string
 	Line  int
@@ -284,7 +283,7 @@ type PreviewItem struct {
 	Words string
 }
 
-// PreviewItems are the sentences of a preview in order: settings, policies, exceptions, tests.
+// PreviewItems lists the sentences of a preview: settings, policies, exceptions, tests.
 func PreviewItems(p *report.Preview) (list []PreviewItem) {
 	if words := p.SettingsWords(); words != "" {
 		list = append(list, PreviewItem{Path: report.SettingsPath, Words: words})
@@ -303,7 +302,7 @@ func PreviewItems(p *report.Preview) (list []PreviewItem) {
 	return list
 }
 
-// PreviewIntro says what a preview is of.
+// PreviewIntro says what was previewed.
 func PreviewIntro(r *report.Report) string {
 	p, intro := r.Preview, "This check used the rules of the base branch."
 	if r.Concerned {
@@ -330,7 +329,7 @@ func Becomes(f *report.PreviewFinding) string {
 	return words
 }
 
-// PreviewResources names the resources of a difference in short.
+// PreviewResources names the resources of a difference.
 func PreviewResources(f *report.PreviewFinding) string {
 	words := f.Resource.String()
 	if n := len(f.Resources) + f.More.Resources; n > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Applications for which a change does the same share a row, and there is no column that is empty for all.
+// Applications with equal changes share a row, and columns that would be empty are left out.
 func TestClusterChanges(t *testing.T) {
 	moved := func(to string) []report.ImageChange { return []report.ImageChange{{From: "web:1", To: to}} }
 	digest := "web@sha256:" + strings.Repeat("0123456789abcdef", 4)
@@ -23,7 +23,7 @@ func TestClusterChanges(t *testing.T) {
 			{Root: "d", Clusters: []string{"us"}, Changed: 2, Images: moved("web:3")},
 		}, []string{"Cluster|Application|Added|Changed|Removed|Images", "eu, us|a, b||2||web 1 → 2",
 			"|c|1|||web 1 → sha256:0123456789ab…", "us|d||2||web 1 → 3"}},
-		"none known": {[]report.RootChange{{Root: "a", Removed: 3}},
+		"no known cluster": {[]report.RootChange{{Root: "a", Removed: 3}},
 			[]string{"Application|Added|Changed|Removed|Images", "a|||3|"}},
 	} {
 		columns, rows := ClusterChanges(c.list)

@@ -9,18 +9,18 @@ import (
 // WordSpan is a part of a text.
 type WordSpan struct {
 	Text    string
-	Differs bool // the other text does not have it there
+	Differs bool // not part of the other text
 }
 
-// maxBytes is up to how long a text is compared word by word; of a longer one only the beginning and the end that both
-// have are told from the rest.
+// maxBytes is the maximum length of a text that is compared word by word. In a longer text, only the common beginning
+// and end are found.
 const maxBytes = 8 << 10
 
-// maxWords is maxEdits for words: there can be thousands of edited lines.
+// maxWords is maxEdits for words; it is lower, since there can be thousands of edited lines.
 const maxWords = 200
 
-// WordsOf splits an earlier and a later text into what they have in common and what differs: the texts of the spans together
-// are the text. Where they have next to nothing in common, what differs is one span.
+// WordsOf splits an earlier and a later text into common and differing spans; the spans of a text together are the
+// text. If they have almost nothing in common, there is one differing span.
 func WordsOf(was, now string) (a, b []WordSpan) {
 	if was == now {
 		return spans(run{same: []string{was}})
@@ -47,20 +47,20 @@ func WordsOf(was, now string) (a, b []WordSpan) {
 	return spans(joined(list)...)
 }
 
-// run is a part of both texts, in words: what is the same, or what differs.
+// run is a part of both texts, in words: equal, or differing.
 type run struct{ same, old, new []string }
 
 func (r run) differs() bool { return r.same == nil }
 
-// add appends another run as something that differs.
+// add appends another run as differing words.
 func (r run) add(other run) run {
 	r.old = append(append(r.old, other.same...), other.old...)
 	r.new = append(append(r.new, other.same...), other.new...)
 	return r
 }
 
-// joined makes one of runs that differ with nothing but a dot or the like between them, and of all that differ where
-// there is too little between them to be of use: of two digests it is by chance.
+// joined merges differing runs that are separated by punctuation only. If too little is between them, it merges all:
+// two digests, for example, have equal parts by chance.
 func joined(list []run) (out []run) {
 	for i, r := range list {
 		last := len(out) - 1
@@ -93,7 +93,7 @@ func joined(list []run) (out []run) {
 	return out
 }
 
-// weight is how many letters and digits words have.
+// weight counts the letters and digits in words.
 func weight(list []string) (n int) {
 	for _, s := range list {
 		if r, _ := utf8.DecodeRuneInString(s); isWord(r) {
@@ -103,7 +103,7 @@ func weight(list []string) (n int) {
 	return n
 }
 
-// spans are the runs as parts of either text.
+// spans converts runs to parts of each text.
 func spans(list ...run) (a, b []WordSpan) {
 	add := func(to []WordSpan, words []string, differs bool) []WordSpan {
 		if text := strings.Join(words, ""); text != "" {
@@ -123,8 +123,8 @@ func spans(list ...run) (a, b []WordSpan) {
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// split splits a text into words: letters and digits, with the dots of versions and addresses, spaces, and every other
-// character by itself.
+// split splits a text into words: letters and digits, including the dots of versions and addresses, spaces, and single
+// other characters.
 func split(s string) (list []string) {
 	digit := func(i int) bool { return i >= 0 && i < len(s) && s[i] >= '0' && s[i] <= '9' }
 	kind := func(i int, r rune) int {
@@ -150,7 +150,7 @@ func split(s string) (list []string) {
 	return list
 }
 
-// middle tells the beginning and the end that two texts have in common from the rest, in whole characters.
+// middle finds the common beginning and end of two texts, in whole characters.
 func middle(was, now string) []run {
 	head := SameHead([]byte(was), []byte(now))
 	for head > 0 && (head < len(was) && !utf8.RuneStart(was[head]) || head < len(now) && !utf8.RuneStart(now[head])) {

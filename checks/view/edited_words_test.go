@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// marked writes spans with what differs in brackets.
+// marked writes spans with differing parts in brackets.
 func marked(list []WordSpan) string {
 	var b strings.Builder
 	for _, s := range list {
@@ -47,7 +47,7 @@ func TestWordsOf(t *testing.T) {
 	}
 }
 
-// The spans of a text are the text, and what does not differ is the same in both.
+// The spans of a text together are the text, and equal spans are the same in both.
 func TestSpansAreTheText(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	parts := []string{"a", "bb", "ccc", " ", "  ", ".", ":", "-", "é", "\u0301", "日本", "\xff", "\x00", "1", "22"}
@@ -83,7 +83,7 @@ func TestSpansAreTheText(t *testing.T) {
 	check(long, strings.Repeat("x ", 9000))
 }
 
-// However long the texts are and however much differs, it takes no more than a moment.
+// Comparing texts of any length takes a bounded time.
 func TestWordsOfIsBounded(t *testing.T) {
 	var was, now strings.Builder
 	for i := range 200_000 {
@@ -123,7 +123,7 @@ func TestLinePairs(t *testing.T) {
 	}
 }
 
-// However long the lines are and however many there are, it takes no more than a moment.
+// Pairing any number of lines of any length takes a bounded time.
 func TestLinePairsIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, alphabet := range []string{"a ", "+/- .,", "abcdefghijklmnopqrstuvwxyz+/"} {
@@ -142,7 +142,7 @@ func TestLinePairsIsBounded(t *testing.T) {
 				WordsOf(lines[i], lines[k])
 			}
 		}
-		if d := time.Since(start); d > 10*time.Second { // far less, also on a busy machine
+		if d := time.Since(start); d > 10*time.Second { // it takes far less, also on a busy machine
 			t.Errorf("%d lines of %q took %s", len(lines), alphabet, d)
 		}
 	}

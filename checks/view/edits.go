@@ -2,11 +2,11 @@ package view
 
 import "slices"
 
-// maxEdits is up to how many texts taken out and put in the shortest difference is looked for: what it costs grows with
-// the square of that.
+// maxEdits is the maximum number of added and removed texts for which the shortest difference is searched; the cost
+// grows with its square.
 const maxEdits = 600
 
-// LineEdits returns how to make one list of texts from another: the sign of each, ' ', '-' or '+'.
+// LineEdits returns the edits from one list of texts to another: the sign of each line, ' ', '-' or '+'.
 func LineEdits(was, now []string) []byte { return edits(was, now, maxEdits) }
 
 func edits(was, now []string, most int) []byte {
@@ -20,7 +20,7 @@ func edits(was, now []string, most int) []byte {
 	return slices.Concat(slices.Repeat([]byte{' '}, head), middle, slices.Repeat([]byte{' '}, tail))
 }
 
-// SameHead is how much two lists have in common at their beginning.
+// SameHead returns the length of the common beginning of two lists.
 func SameHead[T comparable](a, b []T) (n int) {
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -28,7 +28,7 @@ func SameHead[T comparable](a, b []T) (n int) {
 	return n
 }
 
-// SameTail is SameHead for their end.
+// SameTail returns the length of the common end of two lists.
 func SameTail[T comparable](a, b []T) (n int) {
 	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
 		n++
@@ -36,11 +36,10 @@ func SameTail[T comparable](a, b []T) (n int) {
 	return n
 }
 
-// shortest finds the shortest difference (Myers, An O(ND) Difference Algorithm), nil where it has more than so
-// many texts.
+// shortest finds the shortest difference (Myers, An O(ND) Difference Algorithm); nil if it has more than most texts.
 func shortest(a, b []string, most int) []byte {
 	limit := min(len(a)+len(b), most)
-	reach := make([]int, 2*limit+3) // by diagonal: how far in a
+	reach := make([]int, 2*limit+3) // by diagonal: the furthest position in a
 	zero := limit + 1
 	var trace [][]int
 	for d := 0; d <= limit; d++ {
@@ -63,7 +62,7 @@ func shortest(a, b []string, most int) []byte {
 	return nil
 }
 
-// back goes back through the steps of shortest.
+// back follows the steps of shortest back to the beginning.
 func back(x, y int, trace [][]int) []byte {
 	out := []byte{}
 	for d := len(trace) - 1; d >= 0; d-- {

@@ -41,7 +41,7 @@ func TestLineEdits(t *testing.T) {
 	}
 }
 
-// common is how many lines the longest common sequence has.
+// common returns the length of the longest common subsequence of lines.
 func common(a, b []string) int {
 	switch {
 	case len(a) == 0 || len(b) == 0:
@@ -52,7 +52,7 @@ func common(a, b []string) int {
 	return max(common(a[1:], b), common(a, b[1:]))
 }
 
-// What differs everywhere costs no more than to look at it.
+// Comparing lists in which everything differs takes linear time.
 func TestLineEditsLong(t *testing.T) {
 	var was, now []string
 	for i := range 50_000 {

@@ -11,21 +11,21 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Grouping is what entries are put together by.
+// Grouping is the way in which findings are grouped.
 type Grouping string
 
-// The groupings. By policy is the default, however many findings there are: what violates one policy is mended the
-// same way, so that one entry can stand for all of it; by file or resource the same words come again and again.
+// The groupings. By policy is the default: violations of one policy are fixed in the same way, so that one entry can
+// represent all of them. By file or resource, the same messages are repeated.
 const (
 	ByPolicy   Grouping = "policy"
 	ByFile     Grouping = "file"
 	ByResource Grouping = "resource"
 )
 
-// Groupings are the names of all groupings, the default first.
+// Groupings lists the names of all groupings, the default first.
 func Groupings() []string { return []string{string(ByPolicy), string(ByFile), string(ByResource)} }
 
-// Of is the file or the resource that a finding is put together with others by; empty by policy.
+// Of returns the file or resource by which a finding is grouped; empty by policy.
 func (g Grouping) Of(f *report.Finding) string {
 	switch g {
 	case ByFile:
@@ -36,12 +36,12 @@ func (g Grouping) Of(f *report.Finding) string {
 	return ""
 }
 
-// Entry is what a report says once: findings that differ in nothing but the resource and the place, in the order of
-// their places. It is never empty; the first one stands for all.
+// Entry is a group of findings that differ in resource and place only, sorted by place. It is never empty; the first
+// one represents all.
 type Entry []*report.Finding
 
-// Sameness is what the findings of one entry have in common. It is of one rule, whatever the kind of controller that
-// Kyverno made it for, and without the name of the own resource in the message: that is no other reason.
+// Sameness returns the key of findings in one entry: the rule, without the prefixes that Kyverno generates for kinds of
+// controllers, and the message, without the name of the finding's own resource.
 func Sameness(f *report.Finding) string {
 	message := Sentence(f)
 	for _, name := range []string{f.Resource.Name, f.Resource.Namespace} {
@@ -58,12 +58,12 @@ func Sameness(f *report.Finding) string {
 		StateOf(f), fix.Example, f.New, f.Denied)
 }
 
-// OriginOf is the place of a finding, an empty one where it has none.
+// OriginOf returns the place of a finding, an empty one if it has none.
 func OriginOf(f *report.Finding) *report.Origin { return cmp.Or(f.Origin, &report.Origin{}) }
 
-// Entries puts findings together, which come in the order of their places. By policy the policies that matter most
-// come first: what blocks, then by severity, then by how much there is; by file the order of places stays; by resource
-// those come first that have something that blocks.
+// Entries groups findings that are sorted by place. By policy, entries are sorted by importance: blocking ones first,
+// then by severity, then by number. By file, the order of places stays. By resource, resources with blocking findings
+// come first.
 func Entries(list []*report.Finding, by Grouping) []Entry {
 	out := report.Grouped[Entry](list, func(f *report.Finding) string { return Sameness(f) + by.Of(f) })
 	rank := map[string]int{}
@@ -93,16 +93,16 @@ func Entries(list []*report.Finding, by Grouping) []Entry {
 	return out
 }
 
-// Spot is a file in which an entry stands for one resource, and those that share its places.
+// Spot is a file with places of an entry for one resource, and for resources with the same places.
 type Spot struct {
 	Origin   *report.Origin // the first place; nil: none is known
-	Lines    []int          // of all places, each once
+	Lines    []int          // of all places, without duplicates
 	Resource report.Resource
-	Others   []report.Resource // that have the very same places
-	Verb     string            // what happens to the resource: "create"
+	Others   []report.Resource // resources with exactly the same places
+	Verb     string            // operation on the resource: "create"
 }
 
-// Spots are where an entry stands.
+// Spots returns the places of an entry.
 func (e Entry) Spots() (out []Spot) {
 	for _, same := range report.Grouped[Entry](e, func(f *report.Finding) string {
 		return fmt.Sprintf("%q", []string{OriginOf(f).Path, f.Resource.String(), f.Operation, fmt.Sprint(f.Resources)})
@@ -122,7 +122,7 @@ func (e Entry) Spots() (out []Spot) {
 	return out
 }
 
-// Place is "path:12:5", or "path:12, 18, 24" of several places in one file, those beyond the limit counted.
+// Place is "path:12:5", or "path:12, 18, 24" for several places in one file; places beyond the limit are counted.
 func (s *Spot) Place(limit int) string {
 	if len(s.Lines) < 2 {
 		return PlaceOf(s.Origin)
@@ -137,7 +137,7 @@ func (s *Spot) Place(limit int) string {
 	return out
 }
 
-// Who is "Deployment shop/web and 2 more, update".
+// Who names the resources: "Deployment shop/web and 2 more, update".
 func (s *Spot) Who() string {
 	out := s.Resource.String()
 	if n := len(s.Others); n > 0 {
@@ -149,7 +149,7 @@ func (s *Spot) Who() string {
 	return out
 }
 
-// Places counts those of all spots.
+// Places counts the places of all spots.
 func Places(list []Spot) (n int) {
 	for i := range list {
 		n += max(len(list[i].Lines), 1)
@@ -157,7 +157,7 @@ func Places(list []Spot) (n int) {
 	return n
 }
 
-// Fields are the names of the fields of an entry; those that differ in nothing but the index are one.
+// Fields returns the names of the failing fields of an entry; names that differ in the index only are merged.
 func (e Entry) Fields() []string {
 	names := e.each(func(f *report.Finding) []string { return filled(FieldName(f.Field)) })
 	if len(names) < 2 {
@@ -170,7 +170,7 @@ func (e Entry) Fields() []string {
 	return Distinct(names)
 }
 
-// Size is "180 places, 60 resources" of an entry, "" for one that is but one finding.
+// Size counts the places and resources of an entry: "180 places, 60 resources"; "" for a single finding.
 func (e Entry) Size() string {
 	if len(e) < 2 {
 		return ""
@@ -182,23 +182,23 @@ func (e Entry) Size() string {
 	return words
 }
 
-// Named reports whether each finding of an entry names its own resource in its reason.
+// Named reports whether the messages of an entry's findings differ, since each names its own resource.
 func (e Entry) Named() bool {
 	return len(e.each(func(f *report.Finding) []string { return []string{Sentence(f)} })) > 1
 }
 
-// Resources are the names of all that an entry is about, each once.
+// Resources returns the names of all resources of an entry, without duplicates.
 func (e Entry) Resources() []string { return e.each(ResourcesOf) }
 
-// Roots are those of all findings of an entry, each once.
+// Roots returns the roots of all findings of an entry, without duplicates.
 func (e Entry) Roots() []string { return e.each(func(f *report.Finding) []string { return f.Roots }) }
 
-// Clusters is Roots for clusters.
+// Clusters returns the clusters of all findings of an entry, without duplicates.
 func (e Entry) Clusters() []string {
 	return e.each(func(f *report.Finding) []string { return f.Clusters })
 }
 
-// each are the values that findings have, each once.
+// each collects values of all findings, without duplicates.
 func (e Entry) each(of func(f *report.Finding) []string) []string {
 	var all []string
 	for _, f := range e {
@@ -207,7 +207,7 @@ func (e Entry) each(of func(f *report.Finding) []string) []string {
 	return Distinct(all)
 }
 
-// Distinct are some texts, each once, in the order of the first of each.
+// Distinct removes duplicates and keeps the order.
 func Distinct(list []string) (out []string) {
 	seen := map[string]bool{}
 	for _, s := range list {
@@ -219,7 +219,7 @@ func Distinct(list []string) (out []string) {
 	return out
 }
 
-// filled is a list of what is not empty.
+// filled returns a list with s, or an empty list if s is empty.
 func filled(s string) []string {
 	if s == "" {
 		return nil
@@ -227,12 +227,12 @@ func filled(s string) []string {
 	return []string{s}
 }
 
-// ResourcesOf are the names of what a finding is about.
+// ResourcesOf returns the names of the resources of a finding.
 func ResourcesOf(f *report.Finding) []string {
 	return ResourceNames(append([]report.Resource{f.Resource}, f.Resources...))
 }
 
-// ResourceNames are resources as people name them.
+// ResourceNames returns the displayed names of resources.
 func ResourceNames(list []report.Resource) (names []string) {
 	for _, r := range list {
 		names = append(names, r.String())
@@ -240,7 +240,7 @@ func ResourceNames(list []report.Resource) (names []string) {
 	return names
 }
 
-// placesOf counts the places of findings, each once; those without one are one each.
+// placesOf counts the distinct places of findings; each finding without a place counts as one.
 func placesOf(list []*report.Finding) int {
 	type place struct {
 		path         string
@@ -259,7 +259,8 @@ func placesOf(list []*report.Finding) int {
 	return len(seen) + none
 }
 
-// ByPlace returns the findings in the order of files, lines and columns, the loudest first; those without a place come last.
+// ByPlace sorts the findings by file, line and column, at one place the most severe first. Findings without a place
+// come last.
 func ByPlace(findings []report.Finding) []*report.Finding {
 	list := make([]*report.Finding, len(findings))
 	for i := range findings {
@@ -279,19 +280,19 @@ func ByPlace(findings []report.Finding) []*report.Finding {
 	return list
 }
 
-// Only keeps the findings of the given states.
+// Only keeps the findings in the given states.
 func Only(list []*report.Finding, states ...State) []*report.Finding {
 	return slices.DeleteFunc(slices.Clone(list), func(f *report.Finding) bool { return !slices.Contains(states, StateOf(f)) })
 }
 
-// Severe keeps the findings of a severity and above; all of them for "".
+// Severe keeps the findings with at least a severity; "" keeps all.
 func Severe(list []*report.Finding, least string) []*report.Finding {
 	return slices.DeleteFunc(slices.Clone(list), func(f *report.Finding) bool {
 		return least != "" && report.SeverityRank(f.Severity) > report.SeverityRank(least)
 	})
 }
 
-// Loudest is the state of some findings that is the worst.
+// Loudest returns the worst state of some findings.
 func Loudest(list []*report.Finding) State {
 	s := Excepted
 	for _, f := range list {
@@ -300,7 +301,7 @@ func Loudest(list []*report.Finding) State {
 	return s
 }
 
-// Total is what one policy found.
+// Total counts the findings of one policy.
 type Total struct {
 	Policy             string
 	Severity, Action   string
@@ -309,13 +310,13 @@ type Total struct {
 	Places             int
 }
 
-// fewFindings is how many findings a reader passes over without totals of them.
+// fewFindings is the number of findings up to which totals are not needed.
 const fewFindings = 10
 
-// NeedTotals reports whether findings are so many that totals help to pass over them.
+// NeedTotals reports whether there are so many findings that totals help a reader.
 func NeedTotals(list []*report.Finding) bool { return len(list) > fewFindings }
 
-// Totals adds up findings by policy: those that block first, then by severity, then those that found most.
+// Totals counts findings by policy: policies with blocking findings first, then by severity, then by number.
 func Totals(list []*report.Finding) []Total {
 	var out []Total
 	for _, own := range report.Grouped[Entry](list, func(f *report.Finding) string { return f.Policy }) {
@@ -345,8 +346,8 @@ func Totals(list []*report.Finding) []Total {
 	return out
 }
 
-// TotalsTable are the cells of totals with a head, and of several policies with their sum. What exceptions cover has a
-// column where there is any.
+// TotalsTable returns the cells of totals with a header, and a row with the sum for several policies. The column of
+// excepted findings is left out if there are none.
 func TotalsTable(list []Total) [][]string {
 	rows := [][]string{{"policy", "severity", "action", "new", "in base", "excepted", "places"}}
 	var sum Total

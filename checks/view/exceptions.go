@@ -9,25 +9,25 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// ExceptionFact is one line about an exception: words of ours, and names that others wrote behind them.
+// ExceptionFact is one line about an exception: words, followed by names that other people chose.
 type ExceptionFact struct {
 	Words string
 	Names []string
 	After string
 }
 
-// String is the fact as text.
+// String returns the fact as text.
 func (f ExceptionFact) String() string { return f.With(strings.Join(f.Names, ", ")) }
 
-// With is the fact with its names as a format writes them.
+// With returns the fact with its names as formatted by the caller.
 func (f ExceptionFact) With(names string) string {
 	return strings.TrimSpace(f.Words + " " + names + f.After)
 }
 
-// ObjectsTitle is the heading of what else waits for approval as exceptions do.
+// ObjectsTitle is the heading of objects that need approval as exceptions do.
 const ObjectsTitle = "Objects of this change that policies look up"
 
-// Exceptions are those of the change, or the objects that wait for approval as if they were some.
+// Exceptions returns the exceptions of the change or, with objects, the objects that need approval.
 func Exceptions(r *report.Report, objects bool) (list []*report.Exception) {
 	for i := range r.Exceptions {
 		if e := &r.Exceptions[i]; e.Object == objects {
@@ -37,7 +37,7 @@ func Exceptions(r *report.Report, objects bool) (list []*report.Exception) {
 	return list
 }
 
-// ExceptionFacts are what a reviewer has to know of an exception of the change, the most important first.
+// ExceptionFacts lists what a reviewer must know about an exception of the change, the most important first.
 func ExceptionFacts(e *report.Exception, a *report.Approvers) []ExceptionFact {
 	out := decision(e, a)
 	add := func(words string, names ...string) { out = append(out, ExceptionFact{Words: words, Names: names}) }
@@ -89,7 +89,7 @@ func ExceptionFacts(e *report.Exception, a *report.Approvers) []ExceptionFact {
 
 func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
-// decision says what the reviews came to, and what is missing.
+// decision describes the decision of the reviews, and what is missing.
 func decision(e *report.Exception, a *report.Approvers) (out []ExceptionFact) {
 	add := func(words string, names ...string) {
 		if len(names) > 0 {
@@ -127,7 +127,7 @@ func decision(e *report.Exception, a *report.Approvers) (out []ExceptionFact) {
 	return out
 }
 
-// CleanupWords says what is the matter with a merged exception.
+// CleanupWords says why a merged exception is listed for clean-up.
 func CleanupWords(u *report.Cleanup) string {
 	var parts []string
 	switch {

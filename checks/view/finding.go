@@ -63,10 +63,10 @@ func LevelOf(f *report.Finding) Level {
 	return Warn
 }
 
-// DeniedWords end the description of what the base had, where a cluster does not tolerate that.
+// DeniedWords end the description of a pre-existing violation that a cluster denies nevertheless.
 const DeniedWords = "which a cluster denies nevertheless"
 
-// Mark describes the state of a finding besides its message; it may be empty.
+// Mark describes the state of a finding; it may be empty.
 func Mark(f *report.Finding) string {
 	var marks []string
 	switch f.Result {
@@ -90,13 +90,13 @@ func Mark(f *report.Finding) string {
 	return strings.Join(marks, ", ")
 }
 
-// Sentence is what a finding says.
+// Sentence returns the message of a finding.
 func Sentence(f *report.Finding) string { return Reason(f.Rule, f.Message) }
 
 // Fact is a labelled detail of a finding.
 type Fact struct{ Label, Text string }
 
-// Facts are what the rule expects and the advice, where they are known, and the ids of what it waits for.
+// Facts returns the expected value and the advice, if known, and the ids of causes.
 func Facts(f *report.Finding) (list []Fact) {
 	if f.Expected != "" {
 		list = append(list, Fact{"Expected", f.Expected})
@@ -113,7 +113,7 @@ func Facts(f *report.Finding) (list []Fact) {
 	return list
 }
 
-// FixInstruction says where and how to edit, where that needs more than a place and the lines of a fix.
+// FixInstruction says where and how to edit, if that needs more than a place and the lines of a fix.
 func FixInstruction(f *report.Finding) string {
 	if f.Origin == nil {
 		return ""
@@ -131,7 +131,7 @@ func FixInstruction(f *report.Finding) string {
 	return "change the value here so that " + FieldName(s.Field) + " is rendered as " + s.YAML
 }
 
-// ToDo is a whole sentence for a reader who sees nothing but the finding: what to edit, and the way through an exception.
+// ToDo is one sentence for a reader who sees only this finding: what to edit, and how to get an exception.
 func ToDo(f *report.Finding) string {
 	e := f.Exemption
 	switch {

@@ -8,17 +8,17 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Fix is a suggested fix: the edit of the source file as a difference where its lines are known, else the YAML to write
-// below the keys that lead to it.
+// Fix is a suggested fix: the edit of the source file as a difference if its lines are known, otherwise the YAML to
+// write below its keys.
 type Fix struct {
-	Rows    []string // each behind a space, a minus or a plus
-	Example bool     // other values do as well
+	Rows    []string // each after a space, a minus or a plus
+	Example bool     // other values are allowed, too
 	Shared  []string // other roots that the edit may change
-	Path    string   // with Line, where the lines of the source are known
+	Path    string   // with Line, if the lines of the source are known
 	Line    int
 }
 
-// Words are the line above a fix, beginning with a verb.
+// Words is the line above a fix, beginning with the verb.
 func (x *Fix) Words(verb string) string {
 	if x.Example {
 		verb += ", for example"
@@ -33,8 +33,8 @@ func sharedWords(roots []string) string {
 	return "in a file that is also part of " + report.Some(roots, 3)
 }
 
-// FixOf returns the suggested fix of a finding. It is nil where none is known, and where an exception is or will be the
-// answer.
+// FixOf returns the suggested fix of a finding. It is nil if none is known, or if an exception covers the finding or
+// may do so.
 func FixOf(f *report.Finding) *Fix {
 	s := f.Suggestion
 	if state := StateOf(f); s == nil || state == Pending || state == Excepted {
@@ -45,7 +45,7 @@ func FixOf(f *report.Finding) *Fix {
 	case s.Diff != nil && f.Origin != nil:
 		x.Rows, x.Path, x.Line = s.Diff.Lines(), f.Origin.Path, s.Diff.Line
 	case f.Origin != nil && f.Origin.Set != nil:
-		// Nothing where it does not follow from the field what has to be written into the values of the chart.
+		// No fix if the value of the chart does not follow from the field.
 		if keys, text, ok := f.ChartValue(); ok {
 			x.Rows = yamlRows(keys, text, false)
 		}
@@ -59,8 +59,7 @@ func FixOf(f *report.Finding) *Fix {
 	return x
 }
 
-// FixWords returns what to do in one line, "" where it is not known: the fix if it is one of the field itself, and the
-// advice.
+// FixWords returns the fix of the field itself and the advice in one line; "" if neither is known.
 func FixWords(f *report.Finding) string {
 	s, advice := f.Suggestion, FixInstruction(f)
 	if FixOf(f) == nil || f.Origin != nil && f.Origin.Set != nil {
@@ -79,8 +78,8 @@ func FixWords(f *report.Finding) string {
 	return words
 }
 
-// renderedElsewhere reports whether a suggestion is about the output of a template while the place is the value that the
-// template prints, and the lines to edit are not known: the YAML of the rendered object does not belong there.
+// renderedElsewhere reports whether a suggestion is for the output of a template, while the place is the value that the
+// template prints. If the lines to edit are unknown, the YAML of the rendered object does not fit there.
 func renderedElsewhere(f *report.Finding) bool {
 	o := f.Origin
 	return f.Suggestion != nil && f.Suggestion.Diff == nil && o != nil && o.Set == nil && o.Advice == "" &&
@@ -88,7 +87,7 @@ func renderedElsewhere(f *report.Finding) bool {
 		slices.ContainsFunc(o.Chain, func(p report.Place) bool { return p.Role == "template" && p.Path != o.Path })
 }
 
-// yamlRows are a value below the keys that lead to it, as much as people need to find the place.
+// yamlRows returns a value below its keys, with as many keys as people need to find the place.
 func yamlRows(tokens []string, text string, remove bool) []string {
 	sign := "+"
 	if remove {
@@ -134,7 +133,7 @@ func yamlRows(tokens []string, text string, remove bool) []string {
 	return out
 }
 
-// mapping reports whether YAML of one line is a key with a value.
+// mapping reports whether a line of YAML is a key with a value.
 func mapping(text string) bool {
 	return strings.Contains(text, ": ") && !strings.HasPrefix(text, "\"") && !strings.HasPrefix(text, "'") &&
 		!strings.HasPrefix(text, "{")

@@ -2,11 +2,11 @@ package view
 
 import "strings"
 
-// maxAhead is how many lines that are put in are looked at for one that is taken out.
+// maxAhead is the number of added lines that are compared with a removed one.
 const maxAhead = 50
 
-// LinePairs finds in the lines of a difference those that were edited: for each the index of the line that replaces it, or
-// that it replaces, -1 where there is none such. line returns the sign and the text of a line.
+// LinePairs pairs the edited lines of a difference: for each line the index of the line that replaces it, or that it
+// replaces, or -1. line returns the sign and the text of a line.
 func LinePairs(n int, line func(i int) (sign, text string)) []int {
 	out, lines := make([]int, n), make([]candidate, n)
 	signs := make([]string, n)
@@ -40,16 +40,16 @@ func LinePairs(n int, line func(i int) (sign, text string)) []int {
 	return out
 }
 
-// candidate is a line that may be a version of another.
+// candidate is a line that may be another version of another line.
 type candidate struct {
 	text   string
-	known  bool // the others are set
+	known  bool // the other fields are set
 	key    string
-	words  map[string]int // how often it has which
+	words  map[string]int // number of each word
 	weight int
 }
 
-// maxAlike is how much of a line is compared with others.
+// maxAlike is the number of bytes of a line that are compared.
 const maxAlike = 1 << 10
 
 func (c *candidate) count() {
@@ -65,8 +65,8 @@ func (c *candidate) count() {
 	c.weight = weight(list)
 }
 
-// alike reports whether two lines are versions of one: they set the same key, or have most of their words in common.
-// Which words stand where is not looked at: each line is compared with many.
+// alike reports whether two lines are versions of one: they set the same key, or share most of their words. The order
+// of the words is ignored, since each line is compared with many.
 func (c *candidate) alike(other *candidate) bool {
 	for _, one := range []*candidate{c, other} {
 		if !one.known {
@@ -85,7 +85,7 @@ func (c *candidate) alike(other *candidate) bool {
 	return common > 0 && common*2 >= max(c.weight, other.weight)
 }
 
-// keyOf is the key that a line of YAML sets, with its indentation; empty where it sets none.
+// keyOf returns the key that a line of YAML sets, with its indentation; empty if it sets none.
 func keyOf(s string) string {
 	key, _, ok := strings.Cut(s+" ", ": ")
 	if !ok || strings.ContainsAny(key, `"'{}[]`) {

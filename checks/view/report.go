@@ -9,18 +9,18 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Why is what a policy says about itself in one line, "" where it says nothing.
+// Why returns the description of a policy in one line; "" if it has none.
 func Why(r *report.Report, policy string) string {
 	about := r.About[policy]
 	description := strings.NewReplacer("\r", "", "\n", " ", "\t", " ").Replace(about.Description)
 	return strings.Join(append(filled(about.Title), filled(description)...), ": ")
 }
 
-// plainName matches a name that a shell takes as it stands.
+// plainName matches a name that needs no quotes in a shell.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 
-// ExplainCommand is the command that explains the policy of a finding; empty where its name is not one to copy into a shell,
-// and for a policy of another repository, which the command may not know.
+// ExplainCommand returns the command that explains the policy of a finding. It is empty if the name needs quotes in a
+// shell, and for a policy of another repository, which the command may not know.
 func ExplainCommand(f *report.Finding) string {
 	if !plainName.MatchString(f.Policy) || strings.Contains(f.PolicyPath, "://") {
 		return ""
@@ -36,7 +36,7 @@ func states(r *report.Report) (n [Excepted + 1]int) {
 	return n
 }
 
-// Counts is one line about everything in the report: "2 blocking findings, 1 not blocking".
+// Counts counts everything in the report in one line: "2 blocking findings, 1 not blocking".
 func Counts(r *report.Report) string {
 	n := states(r)
 	parts := report.Counts([]report.Number{
@@ -53,7 +53,8 @@ func Counts(r *report.Report) string {
 	return strings.Join(parts, ", ")
 }
 
-// Breakdown is Counts where the report has things of several kinds; else the verdict says as much, and it is empty.
+// Breakdown is Counts if the report has several kinds of things; otherwise it is empty, since the verdict says the
+// same.
 func Breakdown(r *report.Report) string {
 	if words := Counts(r); strings.Contains(words, ",") {
 		return words
@@ -61,9 +62,9 @@ func Breakdown(r *report.Report) string {
 	return ""
 }
 
-// Verdict is the conclusion in plain words, with the report's title.
+// Verdict is the conclusion in words, with the report's title.
 func Verdict(r *report.Report) string {
-	if r.Concerned || r.Same && r.Conclusion == report.Success { // nothing of the repository was judged
+	if r.Concerned || r.Same && r.Conclusion == report.Success { // the repository itself was not judged
 		return r.Title
 	}
 	words := "The check fails"
@@ -81,7 +82,7 @@ func Verdict(r *report.Report) string {
 	return words
 }
 
-// Work is one line about what was looked at.
+// Work counts what was checked in one line.
 func Work(r *report.Report) string {
 	if r.Concerned {
 		if r.Preview == nil {
@@ -114,14 +115,14 @@ func Work(r *report.Report) string {
 	return strings.Join(parts, ", ")
 }
 
-// maxNames is how many names a sentence has.
+// maxNames is the maximum number of names in a sentence.
 const maxNames = 20
 
 // Run is a part of a sentence.
 type Run struct {
 	Text    string
-	Code    bool // a name that others wrote, or one of ours
-	Command bool // a whole command of ours, to copy
+	Code    bool // a name
+	Command bool // a whole command to copy
 }
 
 // Runs are a sentence.
@@ -135,7 +136,7 @@ func (r Runs) add(ours string, names ...string) Runs {
 	return r
 }
 
-// String is the sentence without its command.
+// String returns the sentence without its command.
 func (r Runs) String() string {
 	text := ""
 	for _, run := range r {
@@ -146,7 +147,7 @@ func (r Runs) String() string {
 	return text
 }
 
-// Command is the command at the end of the sentence, if it has one.
+// Command returns the command at the end of the sentence, if there is one.
 func (r Runs) Command() string {
 	if last := r[len(r)-1]; last.Command {
 		return last.Text
@@ -154,7 +155,7 @@ func (r Runs) Command() string {
 	return ""
 }
 
-// approverWords says whose review makes an exception count, nil where that is not known.
+// approverWords says whose review approves an exception; nil if unknown.
 func approverWords(a *report.Approvers) Runs {
 	if a == nil {
 		return nil
@@ -180,7 +181,7 @@ func approverWords(a *report.Approvers) Runs {
 	return words
 }
 
-// deciding are those who decide about exceptions for what blocks: the repository's, then the organisation's.
+// deciding returns the approvers of exceptions for blocking findings: the repository's, then the organisation's.
 func deciding(r *report.Report) []*report.Approvers {
 	var own, inherited *report.Approvers
 	for i := range r.Findings {
@@ -196,7 +197,7 @@ func deciding(r *report.Report) []*report.Approvers {
 	return slices.DeleteFunc([]*report.Approvers{own, inherited}, func(a *report.Approvers) bool { return a == nil })
 }
 
-// inState are the names of the exceptions in a state.
+// inState returns the names of the exceptions in a state.
 func inState(r *report.Report, state report.State) (names []string) {
 	for _, e := range r.Exceptions {
 		if e.State == state {
@@ -206,7 +207,7 @@ func inState(r *report.Report, state report.State) (names []string) {
 	return Distinct(names)
 }
 
-// deletes reports whether all that blocks is about objects which the change deletes: no line of these can be edited.
+// deletes reports whether all blocking findings are about deleted objects, which have no lines to edit.
 func deletes(r *report.Report) bool {
 	for i := range r.Findings {
 		if f := &r.Findings[i]; StateOf(f) == Blocking && f.Operation != "DELETE" {
@@ -216,10 +217,10 @@ func deletes(r *report.Report) bool {
 	return true
 }
 
-// NextActions says what has to be done for the check to succeed, the first thing first; the findings stand below. button
-// says that the reader has the button that drafts exceptions, draft is the command that does; empty: it needs no flags.
+// NextActions lists what must be done for the check to succeed, in order; the findings are listed below it. button says
+// that the reader has the button that drafts exceptions. draft is the flags of the command that drafts them.
 func NextActions(r *report.Report, button bool, draft string) (out []Runs) {
-	if r.Concerned { // what is to be done, if anything, is to be done elsewhere
+	if r.Concerned { // any action is to be taken in another repository
 		return nil
 	}
 	n := states(r)

@@ -7,7 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Who has to approve an exception depends on whose policy it opens.
+// The approvers of an exception depend on whether its policy is the repository's or the organisation's.
 func TestWhoHasToApprove(t *testing.T) {
 	above := &report.Approvers{Users: []string{"security"}, Count: 2}
 	own := report.Finding{Result: report.Fail, New: true, Blocks: true}
@@ -20,7 +20,7 @@ func TestWhoHasToApprove(t *testing.T) {
 	}{
 		"the repository's":       {[]report.Finding{own, known}, "have it approved: 1 approving review by team owners."},
 		"the organisation's":     {[]report.Finding{inherited}, "have it approved: 2 approving reviews by security."},
-		"of both":                {[]report.Finding{inherited, own}, "have it approved: 1 approving review by team owners, for the organisation's policies 2 approving reviews by security."},
+		"both policies":          {[]report.Finding{inherited, own}, "have it approved: 1 approving review by team owners, for the organisation's policies 2 approving reviews by security."},
 		"nothing to be approved": {[]report.Finding{known}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestWhoHasToApprove(t *testing.T) {
 	}
 }
 
-// Where all that blocks is about objects that the change deletes there are no lines to edit.
+// If all blocking findings are about deleted objects, there are no lines to edit.
 func TestNextActionsForDeletedObjects(t *testing.T) {
 	deleted := report.Finding{Result: report.Fail, New: true, Blocks: true, Operation: "DELETE"}
 	created, known := deleted, deleted
@@ -54,7 +54,7 @@ func TestNextActionsForDeletedObjects(t *testing.T) {
 	}
 }
 
-// A line that a person copies into a shell holds no name that the shell would read otherwise.
+// A command to copy contains no name that a shell would interpret.
 func TestExplainCommandHasPlainNamesOnly(t *testing.T) {
 	for name, want := range map[string]string{
 		"shop/allowed-registries": "lintel explain shop/allowed-registries", "a.b_c-1": "lintel explain a.b_c-1",
@@ -72,8 +72,8 @@ func TestExplainCommandIsForPoliciesOfTheRepository(t *testing.T) {
 	}
 }
 
-// The breakdown is there where the verdict does not say as much.
-func TestBreakdown(t *testing.T) {
+// The breakdown is empty if the verdict says the same.
+func TestBreakdownIsEmptyIfTheVerdictSaysTheSame(t *testing.T) {
 	blocking := report.Finding{Result: report.Fail, New: true, Blocks: true}
 	known := report.Finding{Result: report.Fail}
 	for want, list := range map[string][]report.Finding{
@@ -88,8 +88,8 @@ func TestBreakdown(t *testing.T) {
 	}
 }
 
-// What was looked at is counted without what there is none of.
-func TestWork(t *testing.T) {
+// The counts of checked things leave out zeros.
+func TestWorkLeavesOutZeros(t *testing.T) {
 	for want, s := range map[string]report.Stats{
 		"":                                 {},
 		"1 resource in 1 root, 2 policies": {Resources: 1, Roots: 1, Policies: 2, Rules: 6},

@@ -10,8 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// RuleName returns the name of a rule as its author wrote it: without what Kyverno puts before the names of the rules
-// that it makes for pod controllers.
+// RuleName returns the name of a rule as its author wrote it, without the prefixes that Kyverno generates for pod
+// controllers.
 func RuleName(rule string) string {
 	for _, prefix := range []string{"autogen-cronjob-", "autogen-"} {
 		if name, ok := strings.CutPrefix(rule, prefix); ok && name != "" {
@@ -21,7 +21,7 @@ func RuleName(rule string) string {
 	return rule
 }
 
-// FieldName returns an RFC 6901 pointer as people write a field: spec.containers[0].image, or
+// FieldName converts an RFC 6901 pointer to the form that people write: spec.containers[0].image, or
 // metadata.labels["app.kubernetes.io/name"].
 func FieldName(pointer string) string {
 	var b strings.Builder
@@ -41,8 +41,8 @@ func FieldName(pointer string) string {
 	return b.String()
 }
 
-// Reason is the message of a rule without what Kyverno repeats in it: that a validation failed, the name of the rule,
-// and the path.
+// Reason returns the message of a rule without what Kyverno repeats in it: that a validation failed, the name of the
+// rule, and the path.
 func Reason(rule, message string) string {
 	text := strings.TrimPrefix(strings.TrimPrefix(message, "validation failure: "), "validation error: ")
 	if rule == "" {
@@ -66,7 +66,7 @@ func Reason(rule, message string) string {
 	}
 }
 
-// boilerplate reports whether what stands behind the name of a rule is how Kyverno ends its messages.
+// boilerplate reports whether the text after the name of a rule is how Kyverno ends its messages.
 func boilerplate(rest string) bool {
 	if index, after, ok := strings.Cut(rest, "]"); ok && strings.HasPrefix(index, "[") {
 		if _, err := strconv.Atoi(index[1:]); err == nil {
@@ -77,7 +77,7 @@ func boilerplate(rest string) bool {
 		strings.HasPrefix(rest, " skipped: ")
 }
 
-// Title is "policy / rule", or the policy alone where it has no rules, or one of its own name.
+// Title is "policy / rule", or the policy only if the rule has no name or the same name.
 func Title(policy, rule string) string {
 	if rule = RuleName(rule); rule == "" || rule == policy {
 		return policy
@@ -106,7 +106,7 @@ func Exemption(e *report.Exemption) string {
 	return words
 }
 
-// Place is "path:line:column" with what is known.
+// Place is "path:line:column" with the known parts.
 func Place(path string, line, column int) string {
 	path = ShortPath(path)
 	switch {
@@ -120,7 +120,7 @@ func Place(path string, line, column int) string {
 	return fmt.Sprintf("%s:%d:%d", path, line, column)
 }
 
-// KnownPlace is Place, empty where no path is known.
+// KnownPlace is Place, or empty if the path is unknown.
 func KnownPlace(path string, line, column int) string {
 	if path == "" {
 		return ""
@@ -128,14 +128,14 @@ func KnownPlace(path string, line, column int) string {
 	return Place(path, line, column)
 }
 
-// PlaceOf is where an origin is; it may be nil.
+// PlaceOf returns the place of an origin, which may be nil.
 func PlaceOf(o *report.Origin) string {
 	o = cmp.Or(o, &report.Origin{})
 	return Place(o.Path, o.StartLine, o.StartColumn)
 }
 
-// revision is the commit in the address of a file of another git repository.
+// revision matches the commit in the address of a file of another git repository.
 var revision = regexp.MustCompile(`^([^@]*://[^@]*@[0-9a-f]{10})[0-9a-f]{30}//`)
 
-// ShortPath is a path with no more of such a commit than people need.
+// ShortPath shortens such a commit in a path.
 func ShortPath(path string) string { return revision.ReplaceAllString(path, "$1//") }
