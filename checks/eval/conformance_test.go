@@ -19,7 +19,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
-// The floors are what this program has reached; a change that falls below one is a regression.
+// The floors are the reached numbers of right answers; fewer are a regression.
 const (
 	admissionFloor = 182
 	rowsFloor      = 2330
@@ -72,7 +72,7 @@ func (c *tally) report(t *testing.T, what string, floor int) {
 	}
 }
 
-// Admission reviews that a real cluster answered, asked as "lintel eval" asks.
+// Admission reviews that a real cluster answered are evaluated as "lintel eval" does.
 func TestConformanceAdmission(t *testing.T) {
 	dir := filepath.Join(conformanceDir(t), "admission")
 	entries, err := os.ReadDir(dir)
@@ -101,7 +101,7 @@ func TestConformanceAdmission(t *testing.T) {
 	counts.report(t, "admission", admissionFloor)
 }
 
-// decide returns as the API server would: allow, warn or deny, or what kept the engine from an answer.
+// decide returns the answer of an API server: allow, warn or deny. Otherwise why is what prevented an answer.
 func decide(t testing.TB, at string, update bool) (answer, why string) {
 	t.Helper()
 	read := func(names ...string) []rules.File {
@@ -177,8 +177,8 @@ func readGoldens(t testing.TB, dir string) map[string][]golden {
 	return out
 }
 
-// The rows of all test files, and what Kyverno says in them. A row counts where Kyverno answered, whether we did
-// or not.
+// The rows of all test files are compared with Kyverno's results. A row counts if Kyverno has a result, whether Lintel
+// has one or not.
 func TestConformanceRows(t *testing.T) {
 	dir := conformanceDir(t)
 	goldens := readGoldens(t, dir)
@@ -217,7 +217,7 @@ func TestConformanceRows(t *testing.T) {
 	}
 }
 
-// checkGoldens compares the answers about one test with Kyverno's.
+// checkGoldens compares the results of one test with Kyverno's.
 func (c *loaded) checkGoldens(t *testing.T, goldens []golden, rows, texts *tally) {
 	at := path.Dir(c.path)
 	find := func(g golden) (found []*answer) {

@@ -14,11 +14,10 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// Objects are declared objects of a cluster. They answer look-ups, and are safe for concurrent use once no more
-// are added.
+// Objects are declared objects of a cluster. They answer look-ups, and are safe for concurrent use after the last Add.
 type Objects struct {
 	kinds  map[kind][]admission.Object
-	images map[string]map[string]any // what a registry says of them
+	images map[string]map[string]any // what a registry returns for them
 	whole  bool
 }
 
@@ -26,9 +25,9 @@ type kind struct{ group, kind string }
 
 var _ admission.Cluster = (*Objects)(nil)
 
-// Declare reads declared objects. Files of cli.kyverno.io that hold objects (ClusterResource, Context) stand for
-// these; the images of a Context stand for what a registry would say of them
-// (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/, apis/v1alpha1/context.go of Kyverno).
+// Declare reads declared objects. From files of cli.kyverno.io it takes the objects in them (ClusterResource, Context);
+// the images of a Context replace answers of a registry (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/,
+// apis/v1alpha1/context.go of Kyverno).
 func Declare(sources ...rules.File) (*Objects, []policy.Problem) {
 	c := &Objects{kinds: map[kind][]admission.Object{}, images: map[string]map[string]any{}}
 	all, problems := allObjects(sources...)
@@ -62,7 +61,7 @@ func Declare(sources ...rules.File) (*Objects, []policy.Problem) {
 	return c, problems
 }
 
-// Secrets gives the values of the declared Secrets to those that are hidden.
+// Secrets adds the values of the declared Secrets to v.
 func (c *Objects) Secrets(v *mask.Values) {
 	for _, list := range c.kinds {
 		for _, o := range list {
@@ -71,14 +70,14 @@ func (c *Objects) Secrets(v *mask.Values) {
 	}
 }
 
-// Complete says that the cluster holds nothing else, as in a test of the kyverno command: what is not declared does
-// not exist, and is not only unknown.
+// Complete says that the cluster has no other objects, as in a test of the kyverno command: an undeclared object does
+// not exist, instead of being unknown.
 func (c *Objects) Complete() { c.whole = true }
 
 // Whole reports whether [Objects.Complete] was called.
 func (c *Objects) Whole() bool { return c != nil && c.whole }
 
-// ImageData is what the registry of an image is declared to say of it, for policies that ask.
+// ImageData is the declared answer of the registry for an image.
 func (c *Objects) ImageData(image string) (map[string]any, bool) {
 	if c == nil {
 		return nil, false
@@ -109,7 +108,7 @@ func (c *Objects) get(group, of, namespace, name string) (admission.Object, bool
 	return declared.Find(c.all(group, of), namespace, name)
 }
 
-// KindOf returns the kind of the declared objects of a group that have a plural name, empty for none.
+// KindOf returns the kind of declared objects with a plural name in a group; empty if there are none.
 func (c *Objects) KindOf(group, plural string) string {
 	if c == nil {
 		return ""
@@ -134,8 +133,8 @@ func (c *Objects) all(group, of string) []admission.Object {
 	return c.kinds[kind{group, of}]
 }
 
-// Default puts a namespaced object that names no namespace into "default", as kubectl does. Custom resources
-// count as namespaced.
+// Default sets the namespace of a namespaced object without one to "default", as kubectl does. Custom resources count
+// as namespaced.
 func Default(o admission.Object) {
 	meta, ok := o["metadata"].(map[string]any)
 	if !ok || meta["namespace"] != nil {

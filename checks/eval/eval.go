@@ -1,8 +1,8 @@
-// Package eval asks policies about objects in files, with no repository, and runs their tests: the counterpart of "kyverno
-// apply" and "kyverno test".
+// Package eval evaluates policies for objects in files, without a repository, and runs policy tests: the counterpart of
+// "kyverno apply" and "kyverno test".
 //
-// Each object is reviewed as if it were sent to a cluster that holds what the caller declares. The package does
-// no I/O: files come in as their contents, the clock as a time.
+// Each object is reviewed as if it were sent to a cluster with the declared objects. The package does no I/O: files are
+// passed as content, the clock as a time.
 package eval
 
 import (
@@ -19,7 +19,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// Input is what a run depends on. Sources are files in the order to read them; only Policies and Resources are needed.
+// Input is the input of a run, with files in the order in which they are read. Only Policies and Resources are
+// required.
 type Input struct {
 	Policies   []rules.File // documents of other kinds are ignored, bindings of policies belong here
 	Resources  []rules.File // the objects to review
@@ -29,14 +30,15 @@ type Input struct {
 
 	Values *Values // nil for none
 	User   settings.Requester
-	// Operation is what is asked for. Empty means UPDATE for an object that Old holds and CREATE for all others;
-	// the old object of an UPDATE is the one of Old, else the one of Cluster. DELETE removes the objects.
+	// Operation is the operation of the requests. Empty means UPDATE for an object that Old contains, and CREATE for
+	// all others. The old object of an UPDATE is the one in Old, or else the one in Cluster. DELETE removes the
+	// objects.
 	Operation admission.Operation
 	Now       time.Time // for expiry and the time functions of policies
 	Trace     bool      // say why, of each rule and object
 }
 
-// Run reviews all objects. What is wrong with the files is in the report; the error is that of the context.
+// Run reviews all objects. Errors of the files are in the report; it fails if the context ends.
 func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 	r := &recorder{Evaluation: report.Evaluation{Results: []report.EvaluationResult{}, Errors: []report.Problem{}}}
 	options := engine.Options{Now: in.Now}
@@ -91,7 +93,7 @@ func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 	return &r.Evaluation, nil
 }
 
-// find looks the old object of an update up.
+// find looks up the old object of an update.
 func (v *Review) find(old, declared *Objects) {
 	if v.Operation != "" && v.Operation != admission.Update {
 		return
@@ -106,8 +108,8 @@ func (v *Review) find(old, declared *Objects) {
 	}
 }
 
-// exceptions compiles the exceptions and leaves out those that have expired. One whose label gives it a duration
-// lives from the moment it is applied, which is now.
+// exceptions compiles the exceptions without expired ones. A duration in the label counts from now, the moment of
+// applying the exception.
 func (r *recorder) exceptions(in Input, options engine.Options) []*engine.Exception {
 	all, problems := engine.CompileExceptions(rules.ForEngine(in.Exceptions), options)
 	r.problems(problems...)
@@ -123,5 +125,5 @@ func (r *recorder) exceptions(in Input, options engine.Options) []*engine.Except
 	return decision.Effective
 }
 
-// isInput reports whether an object is a file for this command rather than for a cluster.
+// isInput reports whether an object is an input of this command rather than an object of a cluster.
 func isInput(o admission.Object) bool { return admission.IdentityOf(o).Group == "cli.kyverno.io" }

@@ -130,7 +130,7 @@ func TestPathOf(t *testing.T) {
 	}
 }
 
-// What objects get a namespace they do not name.
+// Default sets the namespace of namespaced kinds only.
 func TestDefault(t *testing.T) {
 	for kind, want := range map[string]string{
 		"v1 Pod": "default", "v1 Namespace": "", "rbac.authorization.k8s.io/v1 ClusterRole": "",
@@ -213,7 +213,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The report depends on nothing but the input.
+// The report depends on the input only.
 func TestSameBytes(t *testing.T) {
 	in := Input{Policies: seen("random('[a-z]{9}')", "request.object.metadata.name"),
 		Resources: file(configMap + "---\n" + strings.ReplaceAll(configMap, "name: a", "name: b")),

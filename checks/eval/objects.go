@@ -11,13 +11,13 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// Objects are read from files as fast as their style allows. What tools print (kustomize, helm, kubectl: block style, one
-// scalar a line) is read by a small reader of its own, many times faster than a YAML parser. It knows what it does not
-// know: a document with anything else goes to the YAML parser, so that both always answer the same.
+// Objects are parsed by one of two parsers. A small one for the style that tools print (kustomize, helm, kubectl: block
+// style, one scalar per line) is many times faster than a YAML parser. It detects everything that it does not support,
+// and leaves such a document to the YAML parser, so that both give the same result.
 
-// objects yields the objects of a file one after the other, in the order of the file, with where each stands. Objects
-// whose kind ends in "List" are replaced by their items; documents without a kind are left out. What cannot be read is
-// yielded as a problem without an object, and the rest of the file is still read. Objects are the caller's.
+// objects yields the objects of a file in order, with their places. It replaces objects whose kind ends in "List" by
+// their items, and skips documents without a kind. An unreadable document is yielded as a problem, and the rest of the
+// file is still read. Callers may change the objects.
 func objects(src rules.File) iter.Seq2[placed, *policy.Problem] {
 	return func(yield func(placed, *policy.Problem) bool) {
 		if len(src.Data) > rules.MaxBytes {
@@ -85,15 +85,15 @@ func (p *part) yield(o admission.Object, yield func(placed, *policy.Problem) boo
 	return yield(placed{o, p, p.objects - 1}, nil)
 }
 
-// cuttable reports whether a file can be cut at its document markers with no more knowledge of YAML: it is text
-// without directives or document ends.
+// cuttable reports whether a file can be split at its document markers without parsing: it is text without directives
+// and document ends.
 func cuttable(data []byte) bool {
 	return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 && !bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) &&
 		!bytes.HasPrefix(data, []byte("%")) && !bytes.Contains(data, []byte("\n%")) &&
 		!bytes.HasPrefix(data, []byte("...")) && !bytes.Contains(data, []byte("\n..."))
 }
 
-// cut splits off the first document. A line that starts with "---" begins the next, even inside a scalar
+// cut splits off the first document. A line that begins with "---" begins the next one, even in a scalar
 // (https://yaml.org/spec/1.2.2/#912-document-markers).
 func cut(text string) (first, rest string) {
 	for at := 0; ; {
@@ -126,8 +126,8 @@ func (p *part) expand(o admission.Object, depth int, yield func(placed, *policy.
 	return true
 }
 
-// namespacesOf finds the Namespaces of files; documents that do not name the kind are not read. What is wrong with them is
-// said by who reads all of the files.
+// namespacesOf finds the Namespaces in files. It does not parse documents that do not contain the kind, and reports no
+// errors: reading all of the files does.
 func namespacesOf(sources []rules.File) (out []admission.Object) {
 	const kind = "Namespace"
 	for _, src := range sources {
@@ -153,20 +153,20 @@ func namespacesOf(sources []rules.File) (out []admission.Object) {
 	return out
 }
 
-// placed is an object with the part of its file that it stands in.
+// placed is an object with the part of its file that contains it.
 type placed struct {
 	Object admission.Object
 	part   *part
 	index  int // of the object in the part
 }
 
-// part is a document of a file, or all of them where they cannot be told apart. What the parser did not read is read again
-// when somebody asks where something is, and once for all of its objects: a list can hold thousands. It is not safe for
-// concurrent use.
+// part is a document of a file, or the whole file if it cannot be split. If the fast parser read it, it is parsed again
+// when a place is needed, once for all of its objects, since a list can have thousands. It is not safe for concurrent
+// use.
 type part struct {
 	text    string
-	line    int // how many lines of the file are before it
-	objects int // that were yielded
+	line    int // number of lines of the file before it
+	objects int // number of yielded objects
 
 	docs []policy.Document
 	rows []string
@@ -180,10 +180,10 @@ func (p *part) lines() []string {
 	return p.rows
 }
 
-// document returns the object with its lines, which count from the beginning of the part; false where there is none.
+// document returns the object with its lines, counted from the beginning of the part; false if it is not found.
 func (p *placed) document() (policy.Document, bool) {
 	if p.part.docs == nil {
-		p.part.docs, _ = rules.File{Data: []byte(p.part.text)}.Documents() // what cannot be read was told
+		p.part.docs, _ = rules.File{Data: []byte(p.part.text)}.Documents() // errors were reported before
 	}
 	if p.index >= len(p.part.docs) {
 		return policy.Document{}, false

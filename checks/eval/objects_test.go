@@ -36,8 +36,8 @@ var quickDocuments = map[string]string{
 	"nothing":     "# only a comment\n\n",
 }
 
-// The quick reader knows these documents, and reads them as the parser does.
-func TestQuickKnows(t *testing.T) {
+// The fast parser supports these documents, and gives the same result as the YAML parser.
+func TestFastParserReadsTheStyleOfTools(t *testing.T) {
 	for name, text := range quickDocuments {
 		t.Run(name, func(t *testing.T) {
 			if _, ok := quick(text); !ok {
@@ -48,7 +48,7 @@ func TestQuickKnows(t *testing.T) {
 	}
 }
 
-// What the quick reader must not decide.
+// otherDocuments are documents that the fast parser must leave to the YAML parser.
 var otherDocuments = map[string]string{
 	"flow":          "kind: X\na: [b, c]\nd: {e: f}\n",
 	"anchor":        "kind: X\na: &x b\nc: *x\n",
@@ -82,7 +82,7 @@ var otherDocuments = map[string]string{
 	"no marker":     "---#000\nA:",
 }
 
-func TestQuickLeaves(t *testing.T) {
+func TestFastParserLeavesOtherDocuments(t *testing.T) {
 	for name, text := range otherDocuments {
 		t.Run(name, func(t *testing.T) {
 			if o, ok := quick(text); ok {
@@ -93,7 +93,7 @@ func TestQuickLeaves(t *testing.T) {
 	}
 }
 
-// compareReadings reads a file in both ways.
+// compareReadings parses a file with both parsers.
 func compareReadings(t testing.TB, text string) {
 	t.Helper()
 	src := rules.File{Path: "x.yaml", Data: []byte(text)}
@@ -150,7 +150,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A broken document is found at its line, in a file however large.
+// The line of an error in a large file is correct.
 func TestProblemLine(t *testing.T) {
 	text := strings.Repeat("kind: A\na: b\n---\n", 10) + "kind: B\na: [\n"
 	objects, problems := allObjects(rules.File{Path: "x.yaml", Data: []byte(text)})
@@ -159,7 +159,7 @@ func TestProblemLine(t *testing.T) {
 	}
 }
 
-// The manifests of public projects read the same in both ways.
+// Both parsers give the same result for manifests of public projects.
 func TestPublicManifests(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "shared", "conformance")
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -196,7 +196,7 @@ func FuzzObjects(f *testing.F) {
 	})
 }
 
-// The cost of a file that only the parser can read grows with its size, and lines are those of the file.
+// The time for a file that only the YAML parser supports is linear, and lines are those of the file.
 func TestManyDocuments(t *testing.T) {
 	const n = 10_000
 	text := strings.Repeat("---\n{kind: A, b: {c: d}}\n", n) + "---\nkind: [\n"

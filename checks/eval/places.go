@@ -13,15 +13,15 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// placing finds where the fields of an object are written. The document is read again when something is to be found:
-// what reads objects fast knows no lines.
+// placing finds where the fields of an object are written. The document is parsed again when the first place is needed,
+// since the fast parser keeps no lines.
 type placing struct {
 	at    *placed
 	doc   policy.Document
-	state int // 0: not read, 1: read, 2: it cannot be found
+	state int // 0: not parsed, 1: parsed, 2: not found
 }
 
-// of returns the places of fields, nil where they cannot be found.
+// of returns the places of fields; nil if they cannot be found.
 func (p *placing) of(fields []string) []report.EvaluationPlace {
 	if p.state == 0 {
 		p.state = 2
@@ -39,8 +39,8 @@ func (p *placing) of(fields []string) []report.EvaluationPlace {
 	return out
 }
 
-// place finds one field: its value, the key where the value takes several lines, and the nearest parent where there is
-// none.
+// place returns the place of one field: its value, or the key of a value of several lines, or the nearest parent of a
+// missing field.
 func (p *placing) place(field string) report.EvaluationPlace {
 	out := report.EvaluationPlace{Field: field}
 	key, value := p.doc.Node, p.doc.Node
@@ -54,7 +54,7 @@ func (p *placing) place(field string) report.EvaluationPlace {
 	}
 	at, end := key, 0
 	switch {
-	case key == p.doc.Node: // the object as a whole: its kind says more than its first line
+	case key == p.doc.Node: // for the whole object, its kind is more informative than its first line
 		if k, v := child(value, "kind"); v != nil {
 			at, end = k, k.Column+utf8.RuneCountInString(k.Value)
 		}
@@ -70,7 +70,7 @@ func (p *placing) place(field string) report.EvaluationPlace {
 	return out
 }
 
-// child is what a token leads to: the key, or the item itself of a list, and the value; nil where there is none.
+// child returns the key or list item for a token, and the value; nil if there is none.
 func child(n *yaml.Node, token string) (key, value *yaml.Node) {
 	if i, ok := jsonpointer.Index(token, len(n.Content)); ok && n.Kind == yaml.SequenceNode {
 		return n.Content[i], n.Content[i]
@@ -78,7 +78,7 @@ func child(n *yaml.Node, token string) (key, value *yaml.Node) {
 	return doc.Field(n, token)
 }
 
-// endOf is the column behind a scalar that is written on one line, 0 for others.
+// endOf returns the column after a scalar on one line; 0 for other nodes.
 func (p *placing) endOf(n *yaml.Node) int {
 	lines := p.at.part.lines()
 	if n.Line < 1 || n.Line > len(lines) || n.Column < 1 || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
@@ -95,7 +95,7 @@ func (p *placing) endOf(n *yaml.Node) int {
 	return end
 }
 
-// unmeasured has places not say how long the values of a Secret are.
+// unmeasured removes columns that reveal the length of a Secret's values.
 func unmeasured(places []report.EvaluationPlace) {
 	for i := range places {
 		if mask.InData(places[i].Field) {
@@ -104,13 +104,13 @@ func unmeasured(places []report.EvaluationPlace) {
 	}
 }
 
-// What text shows of files: the lines around the places of the first results.
+// Limits of the shown lines around the places of results.
 const (
 	maxExcerpts = 20
 	around      = 2
 )
 
-// excerpt keeps the lines around the places of a result, without values of Secrets.
+// excerpt stores the masked lines around the places of a result.
 func (r *recorder) excerpt(path string, p *placing, places []report.EvaluationPlace) {
 	if r.shown >= maxExcerpts || len(places) == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/rules"
 )
 
-// Places are those of values, in all styles that YAML has; what is not there is the nearest that is.
+// Places are those of values in all styles of YAML; a missing field has the place of its nearest parent.
 func TestPlaces(t *testing.T) {
 	const text = `# a comment
 kind: First
@@ -73,7 +73,7 @@ spec:
 	}
 }
 
-// Only the first results have excerpts, however many there are, and how long a value of a Secret is is not said.
+// Only the first results have excerpts, and columns do not reveal the length of a Secret's values.
 func TestExcerpts(t *testing.T) {
 	var text strings.Builder
 	for i := range maxExcerpts + 5 {
@@ -101,8 +101,7 @@ func TestExcerpts(t *testing.T) {
 	}
 }
 
-// A list is read once for all of its objects, however many fail: the time grows with the size of the file, not with its
-// square.
+// A list is parsed once for all of its objects, however many fail: the time is linear in the size of the file.
 func TestPlacesOfLongLists(t *testing.T) {
 	const n = 3000
 	var text strings.Builder

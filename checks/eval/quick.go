@@ -10,14 +10,14 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Limits of the quick reader; what is beyond them is for the parser, which has limits of its own.
+// Limits of the fast parser; larger documents are left to the YAML parser, which has its own limits.
 const (
 	quickDepth = 60
 	quickNodes = 100_000
 )
 
-// reader reads one document of the style that tools print. Every method returns false for what the reader does
-// not know, which ends the reading.
+// reader parses one document in the style of tools. Every method returns false for YAML that it does not support, which
+// ends parsing.
 type reader struct {
 	rest   string // what follows the present line
 	line   string // the present line without its indentation and line end, empty at the end

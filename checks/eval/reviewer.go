@@ -20,13 +20,12 @@ type Setup struct {
 	Values     *Values
 	User       settings.Requester
 	Namespaces []admission.Object // Namespaces that are not in Cluster but will be there, too
-	// AnyNamespace says that namespaces nobody declares exist, without labels. Else what depends on the labels of
-	// such a one is not known.
+	// AnyNamespace says that undeclared namespaces exist, without labels. Otherwise, their labels are unknown.
 	AnyNamespace bool
 }
 
-// Reviewer asks policies about objects, one at a time, with the variables of a values file. It is immutable and
-// safe for concurrent use.
+// Reviewer evaluates policies for one object at a time, with the variables of a values file. It is immutable and safe
+// for concurrent use.
 type Reviewer struct {
 	Setup
 	evaluator *engine.Evaluator
@@ -34,7 +33,7 @@ type Reviewer struct {
 	split     bool     // values can change the request, by policy
 }
 
-// NewReviewer binds policies to what the cluster holds.
+// NewReviewer binds policies to the objects of a cluster.
 func NewReviewer(s Setup) *Reviewer {
 	r := &Reviewer{Setup: s}
 	var cluster admission.Cluster
@@ -62,15 +61,15 @@ func NewReviewer(s Setup) *Reviewer {
 	return r
 }
 
-// Review is one object to ask about.
+// Review is one object to review.
 type Review struct {
 	Object    admission.Object
 	Old       admission.Object    // before an UPDATE; nil: none is known
 	Operation admission.Operation // empty: CREATE
 }
 
-// Review returns what the policies say about an object, which is not changed. Values can make the request differ
-// from policy to policy: each policy is then asked about its own.
+// Review returns the results of the policies for an object, which it does not change. If values change the request for
+// some policies, each policy is evaluated with its own request.
 func (r *Reviewer) Review(ctx context.Context, v Review) []engine.Result {
 	out, _ := r.ask(v, func(e *engine.Evaluator, request *admission.Request) ([]engine.Result, []engine.Trace) {
 		return e.Evaluate(ctx, request), nil
@@ -78,7 +77,7 @@ func (r *Reviewer) Review(ctx context.Context, v Review) []engine.Result {
 	return out
 }
 
-// Trace is Review, and says why of each policy and rule.
+// Trace is Review with an explanation of each policy and rule.
 func (r *Reviewer) Trace(ctx context.Context, v Review) ([]engine.Result, []engine.Trace) {
 	return r.ask(v, func(e *engine.Evaluator, request *admission.Request) ([]engine.Result, []engine.Trace) {
 		return e.Trace(ctx, request)

@@ -52,13 +52,13 @@ func (c *loaded) compare(file string, line int, want *expectation) []report.Test
 	return rows
 }
 
-// strict is a row that fails where nothing was compared, if that is asked for.
+// strict makes a row without a comparison fail, if requested.
 func (c *loaded) strict(row report.TestRow) report.TestRow {
 	row.Excluded = row.Excluded && !c.Strict
 	return row
 }
 
-// about lists the objects that an expected result names. When no name fits, all are meant.
+// about lists the objects that an expected result names; all objects if no name matches.
 func (c *loaded) about(want *expectation) []admission.Object {
 	var out []admission.Object
 	for _, o := range c.objects {
@@ -79,7 +79,7 @@ func sameRule(want, got string) bool {
 	return want == "" || got == "" || got == want || got == "autogen-"+want || got == "autogen-cronjob-"+want
 }
 
-// judge compares an answer with what was expected.
+// judge compares an answer with the expected result.
 func (c *loaded) judge(row report.TestRow, want *expectation, a *answer) report.TestRow {
 	if a.Rule != "" {
 		row.Rule = a.Rule
@@ -100,13 +100,13 @@ func (c *loaded) judge(row report.TestRow, want *expectation, a *answer) report.
 			row.Actual, row.Reason = report.Fail, "the patched object is not the one in "+want.PatchedResources
 		}
 	}
-	// What needs a cluster ends in an error where there is none.
+	// A rule that needs a cluster ends in an error in the kyverno command.
 	row.OK = row.Actual == want.Result || row.Actual == report.Unknown && want.Result == report.Error
 	return row
 }
 
-// patchedAs compares what a policy made of an object with the object of that name in a file. ok is false when the
-// file does not hold it.
+// patchedAs compares a mutated object with the object of the same name in a file. ok is false if the file does not
+// contain it.
 func (c *loaded) patchedAs(want *expectation, a *answer) (same, ok bool) {
 	file := want.PatchedResources
 	if _, known := c.patched[file]; !known {
@@ -135,7 +135,7 @@ func (c *loaded) lastOf(of *answer) *answer {
 	return of
 }
 
-// tidy drops what is empty and reads all numbers as floats: differences in these do not count.
+// tidy removes empty values and converts all numbers to floats, since such differences do not count.
 func tidy(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// uncovered begins the coverage of a policy: no row has reached a rule of it.
+// uncovered adds the rules of a policy as not reached by any row.
 func (p *policyFile) uncovered(d policy.Document) {
 	if !p.inUse {
 		return
@@ -43,10 +43,10 @@ func (c *loaded) cover(a *answer) {
 	}
 }
 
-// maxRuleName is how long the name of a generated rule is at most: what is too much of it is cut.
+// maxRuleName is the maximum length of the name of a generated rule; longer names are cut.
 const maxRuleName = 63
 
-// formOf reports whether a rule is one that is written, or generated from it for pod controllers.
+// formOf reports whether a rule is the written one, or generated from it for pod controllers.
 func formOf(written, rule string) bool {
 	for _, name := range []string{written, "autogen-" + written, "autogen-cronjob-" + written} {
 		if name == rule || len(rule) == maxRuleName && name[:min(len(name), maxRuleName)] == rule {

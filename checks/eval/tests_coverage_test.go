@@ -42,7 +42,7 @@ spec:
     generate: {apiVersion: v1, kind: ConfigMap, name: x, namespace: y, data: {}}
 `
 
-// Rows reach rules through their generated forms, too; what is not evaluated before merge is not asked for.
+// Rows also reach rules through their generated forms; rules that are not evaluated before merge are left out.
 func TestCoverage(t *testing.T) {
 	const objects = `apiVersion: v1
 kind: ConfigMap
@@ -95,7 +95,7 @@ spec: {containers: [{name: a, image: a}]}
 	}
 }
 
-// Generated rules have names that are cut.
+// Long names of generated rules are cut.
 func TestFormOf(t *testing.T) {
 	long := strings.Repeat("x", 60)
 	for _, c := range []struct {
@@ -112,7 +112,7 @@ func TestFormOf(t *testing.T) {
 	}
 }
 
-// A row that compares nothing fails, a test without rows is an error, and so is a run without any.
+// With Strict, a row without a comparison fails, and a test or a run without rows is an error.
 func TestStrict(t *testing.T) {
 	head := "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\npolicies: [p.yaml]\nresources: [o.yaml]\nresults:"
 	for name, c := range map[string]struct {

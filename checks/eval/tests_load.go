@@ -45,7 +45,7 @@ func (f *testFile) problem(list ...policy.Problem) {
 	f.errors = append(f.errors, errs...)
 }
 
-// run runs the tests of the file. A bug that a test sets off ends this file, not the others.
+// run runs the tests of the file. A panic in a test ends this file only.
 func (f *testFile) run(ctx context.Context) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -65,7 +65,7 @@ func (f *testFile) run(ctx context.Context) {
 			Message: "holds no test: a test has apiVersion cli.kyverno.io/v1alpha1 and kind Test"})
 	}
 	for _, d := range docs {
-		if d.APIVersion == "" { // Kyverno looks no closer either
+		if d.APIVersion == "" { // Kyverno does not check this any further
 			f.problem(d.Problem("", "the test has no apiVersion: write cli.kyverno.io/v1alpha1"))
 			continue
 		}
@@ -94,7 +94,7 @@ func (f *testFile) run(ctx context.Context) {
 	}
 }
 
-// loaded is a test with all that it refers to.
+// loaded is a test with all files that it refers to.
 type loaded struct {
 	*testFile
 	test
@@ -106,7 +106,7 @@ type loaded struct {
 	patched  map[string][]admission.Object // files of patched objects
 }
 
-// answer is what one rule said about one object.
+// answer is the result of one rule for one object.
 type answer struct {
 	engine.Result
 	status report.Result
@@ -162,7 +162,7 @@ func one(s string) []string {
 	return []string{s}
 }
 
-// inDefault puts an object that names no namespace into "default"; the command does so for all kinds.
+// inDefault sets the namespace of an object without one to "default"; the kyverno command does so for all kinds.
 func inDefault(o admission.Object) admission.Object {
 	if meta, ok := o["metadata"].(map[string]any); ok && meta["namespace"] == nil {
 		meta["namespace"] = "default"
@@ -234,7 +234,7 @@ func IsManifest(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
 }
 
-// reason is why a file cannot be read, without its path on this machine.
+// reason returns why a file cannot be read, without its path on this machine.
 func reason(err error) string {
 	var at *fs.PathError
 	switch {
@@ -248,7 +248,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// answer asks all policies about all objects.
+// answer evaluates all policies for all objects.
 func (c *loaded) answer(ctx context.Context) {
 	for _, o := range c.objects {
 		id := admission.IdentityOf(o)

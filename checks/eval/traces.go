@@ -15,10 +15,11 @@ import (
 	"github.com/lintel-bot/lintel/engine/trace"
 )
 
-// maxValue is how many bytes of a value a trace holds. It is never cut: half of a secret is not known to be one.
+// maxValue limits the bytes of a value in a trace. Longer values are left out, since a cut value of a Secret would not
+// be recognized.
 const maxValue = 64 << 10
 
-// trace adds why rules said what they said about an object.
+// trace adds the explanations of the rules for an object.
 func (r *recorder) trace(v *Review, traces []engine.Trace) {
 	secret := secretsOf(v.Object, v.Old)
 	resource := review.Named(v.Object)
@@ -46,14 +47,14 @@ func (r *recorder) trace(v *Review, traces []engine.Trace) {
 	}
 }
 
-// hidden are the values of the Secrets that a review is about: they are hidden however short they are.
+// hidden are the values of the Secrets that a review is about. They are masked even if they are short.
 type hidden struct {
 	is    bool // the review is about a Secret
 	exact map[string]bool
 	parts []string
 }
 
-// minPart is from how many bytes on a value is hidden as a part of a text, too.
+// minPart is the minimum number of bytes of a value that is masked as a part of a text, too.
 const minPart = 3
 
 func secretsOf(objects ...admission.Object) (h hidden) {
@@ -71,7 +72,7 @@ func secretsOf(objects ...admission.Object) (h hidden) {
 	return h
 }
 
-// take takes all scalars of a value.
+// take adds all scalars of a value.
 func (h *hidden) take(v any) {
 	switch v := v.(type) {
 	case nil:
@@ -104,7 +105,7 @@ func (h *hidden) add(text string) {
 	}
 }
 
-// hide returns a text without them.
+// hide masks the values in a text.
 func (h *hidden) hide(text string) string {
 	if h.exact[text] && text != "" {
 		return report.Hidden
@@ -115,7 +116,7 @@ func (h *hidden) hide(text string) string {
 	return text
 }
 
-// text is a value as JSON, without what is secret.
+// text returns a value as JSON, masked.
 func (h *hidden) text(v trace.Value) string {
 	if h.is && mask.InData(v.Name) {
 		return report.Hidden
@@ -133,7 +134,8 @@ func (h *hidden) text(v trace.Value) string {
 	return text
 }
 
-// without is a value in which no scalar is secret; of a Secret that it holds nothing is.
+// without returns a value in which all scalars with values of Secrets are masked, including all values of a Secret in
+// it.
 func (h *hidden) without(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

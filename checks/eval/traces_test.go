@@ -11,8 +11,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/trace"
 )
 
-// Nothing that a Secret holds gets into the trace of a review of it: neither short values, nor decoded ones, nor parts
-// of longer texts, nor texts of errors.
+// The trace of a review of a Secret contains none of its values: neither short, nor decoded, nor as parts of texts and
+// errors.
 func TestTraceHidesSecrets(t *testing.T) {
 	secret := admission.Object{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s", "namespace": "n"},
 		"data":       map[string]any{"password": "aHVudGVyMg==", "short": "YWI="},
@@ -40,7 +40,7 @@ func TestTraceHidesSecrets(t *testing.T) {
 			}
 		}
 	}
-	// What a look-up hands out is a Secret wherever it is.
+	// A Secret that a look-up returns is masked, too.
 	r = &recorder{}
 	r.trace(&Review{Object: admission.Object{"kind": "ConfigMap"}}, []engine.Trace{{Steps: []trace.Step{
 		{Values: []trace.Value{{Name: "key", Value: secret}, {Name: "value", Value: "plain"}}}}}})
@@ -49,7 +49,7 @@ func TestTraceHidesSecrets(t *testing.T) {
 	}
 }
 
-// A value is never cut, since half of a secret is not known to be one; a large one is not shown.
+// A value is never cut, since a cut value of a Secret would not be recognized; a large one is left out.
 func TestTraceLargeValues(t *testing.T) {
 	h := hidden{}
 	if got := h.text(trace.Value{Value: strings.Repeat("a", maxValue)}); got != "(a value of 65538 bytes)" {
@@ -60,7 +60,7 @@ func TestTraceLargeValues(t *testing.T) {
 	}
 }
 
-// A trace says of every rule of the set whether it is about each object, with the variables of values files, too.
+// The trace says of every rule whether it applies to each object, also with variables of values files.
 func TestRunTraces(t *testing.T) {
 	in := Input{Policies: seen("request.operation"), Resources: file("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"), Trace: true,
 		Values: &Values{GlobalValues: map[string]any{"request.operation": "UPDATE"}}}

@@ -9,9 +9,9 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
-// Values are the variables of a values file: they stand in for what only a cluster could answer
-// (https://kyverno.io/docs/kyverno-cli/reference/kyverno_apply/, apis/v1alpha1/values_spec.go of Kyverno). Keys
-// may be dotted.
+// Values are the variables of a values file. They replace answers of a cluster
+// (https://kyverno.io/docs/kyverno-cli/reference/kyverno_apply/, apis/v1alpha1/values_spec.go of Kyverno). Keys may be
+// dotted.
 type Values struct {
 	GlobalValues map[string]any     `json:"globalValues"`
 	Policies     []PolicyValues     `json:"policies"`
@@ -26,7 +26,7 @@ type Subresource struct {
 	ParentResource metav1.APIResource `json:"parentResource"`
 }
 
-// subresource makes a request for an object that is one of the subresources the request that it is.
+// subresource converts the request for an object that is a subresource.
 func (v *Values) subresource(r *admission.Request) {
 	if v == nil {
 		return
@@ -67,7 +67,7 @@ type NamespaceLabels struct {
 	Labels map[string]string `json:"labels"`
 }
 
-// of are the values for a policy and an object. The caller may change them.
+// of returns the values for a policy and an object. The caller may change them.
 func (v *Values) of(policy, object string) map[string]any {
 	out := maps.Clone(v.GlobalValues)
 	if out == nil {
@@ -86,7 +86,7 @@ func (v *Values) of(policy, object string) map[string]any {
 	return out
 }
 
-// ofRule adds the values of a rule. Of foreach values the first counts.
+// ofRule adds the values of a rule. Of values for foreach, the first counts.
 func (v *Values) ofRule(out map[string]any, policy, rule string) {
 	rule = strings.TrimPrefix(strings.TrimPrefix(rule, "autogen-"), "cronjob-")
 	for _, p := range v.Policies {
@@ -104,12 +104,12 @@ func (v *Values) ofRule(out map[string]any, policy, rule string) {
 	}
 }
 
-// aboutRequest reports whether a value is part of the request itself rather than a variable of a rule.
+// aboutRequest reports whether a value is a part of the request rather than a variable.
 func aboutRequest(key string) bool {
 	return key == "request.operation" || strings.HasPrefix(key, "request.object.")
 }
 
-// splitRequest moves the values that are parts of the request out of the others.
+// splitRequest removes the values that are parts of the request, and returns them.
 func splitRequest(values map[string]any) (request map[string]any) {
 	request = map[string]any{}
 	for k, v := range values {
@@ -121,7 +121,7 @@ func splitRequest(values map[string]any) (request map[string]any) {
 	return request
 }
 
-// namespaces are what the values say about a namespace, in the order of their weight.
+// namespaces lists the values for a namespace, the most important last.
 func (v *Values) namespaces(name string) []admission.Object {
 	if v == nil {
 		return nil

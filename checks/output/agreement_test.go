@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// varied is a finding of each state, result, severity, kind of place and kind of suggestion that there is.
+// varied returns findings with each state, result, severity, kind of place and kind of suggestion.
 func varied() (list []report.Finding) {
 	yaml := func(field, text string) *report.Suggestion { return &report.Suggestion{Field: field, YAML: text} }
 	suggestions := []func(f *report.Finding){
@@ -78,8 +78,8 @@ func varied() (list []report.Finding) {
 	return list
 }
 
-// TestFormatsAgree renders each of a varied set of findings in all formats: each has the same level, sentence, place,
-// advice and suggested fix.
+// TestFormatsAgree writes varied findings in all formats: each has the same level, sentence, place, advice and
+// suggested fix.
 func TestFormatsAgree(t *testing.T) {
 	for _, f := range varied() {
 		r := &report.Report{Conclusion: report.Failure, Title: "title", Findings: []report.Finding{f}}
@@ -186,7 +186,7 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
-// containsRows reports whether a text has all rows of another one, in their order.
+// containsRows reports whether a text contains all rows of another one in order.
 func containsRows(text, rows string) bool {
 	for row := range strings.SplitSeq(rows, "\n") {
 		_, after, ok := strings.Cut(text, strings.TrimSpace(strings.TrimLeft(row, "+- ")))

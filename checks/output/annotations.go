@@ -24,7 +24,7 @@ type Annotation struct {
 	Title, Message                             string
 }
 
-// candidate is an annotation with what decides whether it is among those that are posted.
+// candidate is an annotation with its priority.
 type candidate struct {
 	Annotation
 	group    string // the policy; what is no policy's is one group by its title
@@ -32,10 +32,10 @@ type candidate struct {
 	old      int    // 1: the base had it, too
 }
 
-// Annotations turns the findings and problems of a report into annotations: failure for what blocks, notice
-// for what the base had, too, and for what is audited with a low severity, warning for the rest. Only places in files
-// of the head can carry one; the summary has the others. There are at most as many as the report says, chosen by
-// choose; left is how many more there would be. The worst come first.
+// Annotations converts the findings and problems of a report to annotations, the worst first. Blocking ones are
+// failures; pre-existing ones, and audited ones with a low severity, are notices; the rest are warnings. Only places in
+// files of the head can have one; the summary lists the others. The report limits their number; left is the number of
+// omitted ones.
 func Annotations(rep *report.Report) (list []Annotation, left int) {
 	var findings view.Entry
 	for i := range rep.Findings {
@@ -65,7 +65,7 @@ func Annotations(rep *report.Report) (list []Annotation, left int) {
 	}
 	add := func(a Annotation) { all = append(all, candidate{Annotation: a, group: a.Title}) }
 	for _, p := range rep.Errors {
-		// A problem in a file that the change leaves alone can be one of the base, where the lines differ.
+		// A problem in a file that the change does not touch may be one of the base, where the lines differ.
 		if p.Path != "" && p.Changed {
 			add(ProblemAnnotation(p, view.Failure, "Could not be checked"))
 		}
@@ -96,8 +96,8 @@ func Annotations(rep *report.Report) (list []Annotation, left int) {
 	return list, len(all) - len(chosen)
 }
 
-// choose picks at most so many annotations: what blocks first, then by severity, what is new before what the base had,
-// then by place; but of each policy one before any gets a second.
+// choose selects at most most annotations: blocking first, then by severity, new before pre-existing, then by place.
+// Each policy gets one before any gets a second.
 func choose(all []candidate, most int) []candidate {
 	if len(all) <= most {
 		return all
@@ -121,8 +121,8 @@ func choose(all []candidate, most int) []candidate {
 	return append(first, others...)[:max(most, 0)]
 }
 
-// Unannotated is the end of a summary that counts the annotations that are left out, "" for none. page is the web
-// address of a page that has them; may be empty.
+// Unannotated returns the end of a summary that counts the omitted annotations; "" if there are none. page is the
+// address of a page that has them; it may be empty.
 func Unannotated(shown, left int, page string) string {
 	if left == 0 {
 		return ""
@@ -139,19 +139,20 @@ func rank(level view.Level) int {
 	return slices.Index([]view.Level{view.Failure, view.Warn, view.Notice}, level)
 }
 
-// placeAnnotation is where a finding is noted: with columns only on one line, and on lines that GitHub takes.
+// placeAnnotation returns the place of a finding's annotation: with columns on a single line only, and on lines that
+// GitHub accepts.
 func placeAnnotation(f *report.Finding) Annotation {
 	o := f.Origin
 	a := Annotation{Path: o.Path, StartLine: max(o.StartLine, 1), Level: view.LevelOf(f)}
 	a.EndLine = max(o.EndLine, a.StartLine)
 	if a.StartLine == a.EndLine && o.StartColumn > 0 && o.EndColumn > 0 {
-		// Ours is the column behind the last character, GitHub's is the last one.
+		// Our end column is after the last character, GitHub's is that of the last one.
 		a.StartColumn, a.EndColumn = o.StartColumn, max(o.EndColumn-1, o.StartColumn)
 	}
 	return a
 }
 
-// annotationMessage is what one or several findings at a place say.
+// annotationMessage returns the text of one or several findings at a place.
 func annotationMessage(rep *report.Report, e view.Entry) string {
 	f := e[0]
 	lines := []string{view.Sentence(f), "", "What to do: " + view.ToDo(f)}

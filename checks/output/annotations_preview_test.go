@@ -7,8 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// A preview shows at the policy, as a notice; failed rows of tests that the change leaves alone show, too, and those of
-// tests that it edits show once.
+// A preview is a notice at the policy. Failed rows of tests are shown once, also if the change does not touch the test.
 func TestAnnotatePreview(t *testing.T) {
 	rep := &report.Report{
 		Errors: []report.Problem{

@@ -134,8 +134,8 @@ func TestProblemsAreAnnotatedWhereTheChangeMadeThem(t *testing.T) {
 	}
 }
 
-// What waits for the same causes is one annotation of each rule, at the first place, and so is what is not checked at one
-// place, however many objects and roots there are.
+// Findings with the same causes are one annotation for each rule, at the first place. Unchecked parts at one place are
+// one annotation.
 func TestUndecidedIsAnnotatedOnce(t *testing.T) {
 	rep := &report.Report{}
 	id := rep.Because(report.Cause{Kind: report.CauseCluster, What: "Namespace shop"})
@@ -158,8 +158,8 @@ func TestUndecidedIsAnnotatedOnce(t *testing.T) {
 	}
 }
 
-// No more annotations are posted than a person reads: what blocks first, of each policy one, the same ones each time;
-// the rest is counted.
+// The number of annotations is limited, and the choice deterministic: blocking first, one of each policy first. The
+// rest is counted.
 func TestAnnotationsAreCapped(t *testing.T) {
 	var all []report.Finding
 	add := func(n int, policy, severity string, change func(*report.Finding)) {
@@ -214,7 +214,7 @@ func TestAnnotationsAreCapped(t *testing.T) {
 	}
 }
 
-// What is not posted is counted in the summary, and linked where there is a page of it.
+// Omitted annotations are counted in the summary, with a link if there is a page.
 func TestUnannotated(t *testing.T) {
 	if got := Unannotated(50, 0, "https://x/y"); got != "" {
 		t.Errorf("with nothing left: %q", got)

@@ -37,7 +37,7 @@ func (b *tab) show(t *testing.T, r *report.Report) (address string) {
 	return "file://" + file
 }
 
-// What a repository wrote is never markup, whatever field it is in, and nothing but the file is asked for.
+// Text of a repository is never markup in any field, and the page loads nothing but the file.
 func TestPageRunsNothingOfARepository(t *testing.T) {
 	b := open(t)
 	for _, s := range pagetest.Scripts() {
@@ -74,7 +74,7 @@ func crowded() *report.Report {
 	return r
 }
 
-// The page is read at each width without scrolling it sideways.
+// The page fits into each width without scrolling sideways.
 func TestPageFitsItsWidth(t *testing.T) {
 	b := open(t)
 	for name, r := range map[string]*report.Report{"rich": rich(), "crowded": crowded(), "clear": clear()} {
@@ -117,12 +117,12 @@ func TestPageKeysAndSearch(t *testing.T) {
 	}
 	b.Run(t, chromedp.Evaluate(`document.activeElement.value = "policy-3";
 		document.activeElement.dispatchEvent(new Event("input"))`, nil),
-		// What a part held back is read first, which takes a while.
+		// The script first loads the parts of the page, which takes some time.
 		chromedp.Poll(`document.querySelector(".tools [role=status]").textContent !== "" &&
 			Array.from(document.querySelectorAll(".group:not([hidden]) h3")).map((e) => e.textContent).join(" ") === "policy-3"`, nil))
 }
 
-// Without scripts all of it is there, and folds are the browser's own.
+// Without scripts the page is complete, and the browser folds sections.
 func TestPageWithoutScripts(t *testing.T) {
 	b := open(t)
 	b.Run(t, emulation.SetScriptExecutionDisabled(true))

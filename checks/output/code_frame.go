@@ -19,8 +19,8 @@ const (
 // last column. Zero columns mean whole lines.
 type span struct{ startLine, endLine, start, end int }
 
-// frame draws the marked lines with their neighbors, as wide as width, and returns nothing when the
-// excerpt does not hold the first marked line.
+// frame draws the marked lines with their neighbors in a width. It returns nothing if the excerpt lacks the first
+// marked line.
 //
 //	  11 |       containers:
 //	> 12 |         - name: web
@@ -36,7 +36,7 @@ func frame(excerpt map[int]string, s span, width int, p painter) []string {
 			shown = append(shown, n)
 		}
 	}
-	// An empty line at the end says nothing; the last one of a file is not even there.
+	// An empty line at the end has no information; the one after the last line of a file does not even exist.
 	for last := len(shown) - 1; shown[last] > s.endLine && strings.TrimSpace(excerpt[shown[last]]) == ""; last-- {
 		shown = shown[:last]
 	}
@@ -90,7 +90,7 @@ func frame(excerpt map[int]string, s span, width int, p painter) []string {
 	return out
 }
 
-// hiddenAt is where in a line something is hidden first, -1 where nothing is.
+// hiddenAt returns the column of the first mask in a line; -1 if there is none.
 func hiddenAt(line []cell) int {
 	for i := range line {
 		n := 0
@@ -145,8 +145,8 @@ func columnsOf(list []cell) int {
 	return n
 }
 
-// cut is how many columns to leave out on the left: none where the marked cells fit in room without that, else so many
-// that they are in the middle; of a mark that is wider than the room, its beginning is shown.
+// cut returns how many columns to omit on the left: none if the marked cells fit in room, otherwise so many that they
+// are in the middle. Of a mark that is wider than the room, the beginning is shown.
 func cut(line []cell, from, to, room int) int {
 	start, end := columnsOf(line[:from]), columnsOf(line[:to])
 	marked := end - start

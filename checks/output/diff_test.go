@@ -68,7 +68,7 @@ func TestNothingInjectsIntoDifferences(t *testing.T) {
 	}
 }
 
-// Colors change nothing but colors.
+// Colors do not change the text.
 func TestColorsOfDifferences(t *testing.T) {
 	for _, s := range attacks() {
 		var with, without bytes.Buffer
@@ -139,7 +139,7 @@ func TestHunks(t *testing.T) {
 	}
 }
 
-// Only the words that differ stand out, and only where a line was edited.
+// Only the differing words of an edited line are highlighted.
 func TestWordsOfDifferences(t *testing.T) {
 	d := &report.Differences{Differences: []report.Difference{{Roots: []string{"r"}, Operation: "UPDATE",
 		Hunks: []report.DiffHunk{{Lines: []report.DiffLine{{Sign: "-", Text: "image: web:1.0"},

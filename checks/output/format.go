@@ -1,8 +1,8 @@
-// Package output writes what the commands have to say in the forms people and programs read: text for terminals,
-// JSON, SARIF, GitHub workflow commands, JUnit, a policy report, Markdown, and HTML.
+// Package output writes the results of commands in all formats: text for terminals, JSON, SARIF, GitHub workflow
+// commands, JUnit, a policy report, Markdown, and HTML.
 //
-// All of it are pure functions of the data in package report. What that quotes was written by strangers: no form lets
-// it inject control characters, markup, or commands of the form.
+// All writers are pure functions of the data in package report. Texts in a report may come from strangers: no format
+// lets them inject control characters, markup, or commands.
 package output
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// Options are the options of all forms; each reads its own.
+// Options are the options of all formats; each uses its own.
 type Options struct {
 	Color bool // text: use ANSI colors
 	Width int  // text: columns of the terminal; 0 lets the form choose
 	Rows  Rows // text of tests: which rows are shown
-	// Messages has tables of tests and evaluations show the message of each row.
+	// Messages shows the message of each row in tables of tests and evaluations.
 	Messages bool
 	Chain    bool   // text of blame: show what each value replaced
 	Version  string // sarif: the version of Lintel, may be empty
@@ -35,8 +35,8 @@ type Options struct {
 	HTML      PageOptions   // html: what it shows besides the report
 }
 
-// Rows says which rows of tests are shown. The zero value shows those where something was compared, and of many
-// only those that failed.
+// Rows says which rows of tests are shown. The zero value shows rows with a comparison, and of many rows only failed
+// ones.
 type Rows string
 
 // The others.
@@ -61,7 +61,7 @@ type format struct {
 	writers []any
 }
 
-// formats are all forms, in the order of the documentation.
+// formats are all formats, in the order of the documentation.
 func formats() []format {
 	return []format{
 		{"text", []any{checkText, diffText, evalText, testText, fixText, blameText, rootsText, fetchedText, buildText, initText,
@@ -80,7 +80,7 @@ func formats() []format {
 	}
 }
 
-// writerOf returns how a form writes values of a type, nil where it does not suit them.
+// writerOf returns the writer of a format for a type; nil if the format does not support it.
 func writerOf[V Value](f format) writer[V] {
 	for _, w := range f.writers {
 		if w, ok := w.(writer[V]); ok {
@@ -90,7 +90,7 @@ func writerOf[V Value](f format) writer[V] {
 	return nil
 }
 
-// UnknownError is returned for a form that does not exist, or does not suit the command.
+// UnknownError is the error for a format that does not exist, or that the command does not support.
 type UnknownError struct {
 	Name  string
 	Names []string // those to choose from
@@ -100,7 +100,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("unknown output format %q: choose one of %s", e.Name, strings.Join(e.Names, ", "))
 }
 
-// Names returns the names of the forms that suit a type of value, in the order of the documentation.
+// Names lists the formats that support a type, in the order of the documentation.
 func Names[V Value]() []string {
 	var names []string
 	for _, f := range formats() {
@@ -111,7 +111,7 @@ func Names[V Value]() []string {
 	return names
 }
 
-// Write writes a value in the named form. The error is *UnknownError, or that of w.
+// Write writes a value in the named format. The error is *UnknownError, or that of w.
 func Write[V Value](name string, w io.Writer, v V, o Options) error {
 	for _, f := range formats() {
 		if write := writerOf[V](f); write != nil && f.name == name {

@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// PageOptions are what a page shows besides its report.
+// PageOptions are the parts of a page besides its report.
 type PageOptions struct {
 	Name    Link   // what was checked
 	Detail  string // its title, who asks for it
@@ -26,7 +26,7 @@ type PageOptions struct {
 	Drafts             string                             // the command that drafts exceptions; empty: it needs no flags
 }
 
-// PageOf returns the report as a page shows it: all of it, however much that is. The caller says how it is served.
+// PageOf returns the complete page of a report. The caller says how it is served.
 func PageOf(r *report.Report, o PageOptions) *Page {
 	b := &pageOf{report: r, o: o, ids: map[string]int{}}
 	p := &Page{
@@ -69,7 +69,7 @@ func PageOf(r *report.Report, o PageOptions) *Page {
 	return p
 }
 
-// checkHTML writes the report as one file that asks for nothing else.
+// checkHTML writes the report as one file that loads nothing else.
 func checkHTML(w io.Writer, r *report.Report, o Options) error {
 	o.HTML.Drafts = o.Drafts
 	p := PageOf(r, o.HTML)
@@ -84,10 +84,10 @@ type pageOf struct {
 	ids    map[string]int
 }
 
-// at is a place of the head with its address. What is outside of the repository has none.
+// at returns a place of the head with its address. A place outside of the repository has no address.
 func (b *pageOf) at(path string, n int) Link { return place(path, n, ownAddress(b.o.BlobURL, path, n)) }
 
-// rule is where a policy or rule is written, at the commit that the rules are of.
+// rule returns the place of a policy or rule, at the commit of the rules.
 func (b *pageOf) rule(path string, n int) Link {
 	return place(path, n, address(b.o.PolicyURL, path, max(n, 1)))
 }
@@ -125,7 +125,7 @@ func (b *pageOf) notes(problems []report.Problem) (list []Note) {
 	return list
 }
 
-// causes are what stands in the way, each thing once, with what waits for it.
+// causes lists the causes, with everything that depends on each.
 func (b *pageOf) causes() (list []Note) {
 	for _, c := range view.CausesOf(b.report, view.ByPlace(b.report.Findings)) {
 		note := b.notes([]report.Problem{c.Problem()})[0]
@@ -145,7 +145,7 @@ func (b *pageOf) causes() (list []Note) {
 	return list
 }
 
-// facts are what the report knows of what was touched.
+// facts lists what the report says about checked and changed things.
 func (b *pageOf) facts() (list []Fact) {
 	add := func(label string, code bool, names []string) {
 		f := Fact{Label: label, Code: code}
@@ -172,7 +172,7 @@ func (b *pageOf) facts() (list []Fact) {
 	return list
 }
 
-// id is an anchor that stays the same from one check to the next as long as what it is about does.
+// id returns an anchor that is the same in later checks of the same thing.
 func (b *pageOf) id(kind string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	id := kind + "-" + hex.EncodeToString(sum[:6])
@@ -206,7 +206,7 @@ func each(list []string) []string {
 	return out
 }
 
-// code are the lines around a place; columns count characters from 1, the last one is behind the place.
+// code returns the lines around a place; columns count characters from 1, and to is after the place.
 func (b *pageOf) code(path string, start, end, from, to int) (list []CodeLine) {
 	excerpt := b.report.Excerpts[path]
 	if _, ok := excerpt[start]; !ok || start < 1 {

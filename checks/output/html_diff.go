@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// diffHTML writes what a change does to the rendered resources as one file that asks for nothing else.
+// diffHTML writes the differences of rendered resources as one file that loads nothing else.
 func diffHTML(w io.Writer, d *report.Differences, o Options) error {
 	b := &pageOf{report: &report.Report{Clusters: d.Clusters}, o: o.HTML, ids: map[string]int{}}
 	p := &Page{
@@ -29,11 +29,11 @@ func diffHTML(w io.Writer, d *report.Differences, o Options) error {
 	return p.Write(w)
 }
 
-// openLines is up to how many lines differences are shown unfolded, openLinesAlone on a page that is about nothing else.
+// openLines is the number of lines up to which differences are unfolded; openLinesAlone is that of a page with
+// differences only.
 const openLines, openLinesAlone = 60, 600
 
-// unfold opens differences that have no more than so many lines together: few are read where they stand, and of many a
-// reader opens some.
+// unfold unfolds differences that together have at most most lines, since a reader reads few lines in place.
 func unfold(changes []Change, most int) {
 	for i := range changes {
 		most -= len(changes[i].Lines)
@@ -76,11 +76,11 @@ func (b *pageOf) differences(p *Page, d *report.Differences) {
 	p.Images = images(d.Images)
 }
 
-// contextRunes is how much of a line is shown that is the same on both sides.
+// contextRunes limits the shown part of an unchanged line.
 const contextRunes = 400
 
-// hunk are the lines of a part of a difference. path is the file of the last line before it: what is in the same one has
-// its line only.
+// hunk returns the lines of a hunk. path is the file of the last line before it: a line in the same file shows its line
+// number only.
 func (b *pageOf) hunk(h *report.DiffHunk, path *string) []DiffLine {
 	list := []DiffLine{{Sign: "@", Words: []view.WordSpan{{Text: codeText(h.Path)}}}}
 	var last Link

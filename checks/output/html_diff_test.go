@@ -7,7 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Of lines of one place the first one has it; a line that was changed where it stands leads to both commits.
+// Of lines with the same place, the first shows it; an edited line links to both commits.
 func TestPlacesOfADifference(t *testing.T) {
 	b := &pageOf{report: &report.Report{}, o: PageOptions{BlobURL: Blob("https://x.example/o/r", "head"),
 		BaseURL: Blob("https://x.example/o/r", "base")}, ids: map[string]int{}}
@@ -46,7 +46,7 @@ func TestUnfold(t *testing.T) {
 	}
 }
 
-// An exception of the change is in the head, one that is merged is where the rules are.
+// An exception of the change is in the head; a merged one is at the commit of the rules.
 func TestExceptionOfAFinding(t *testing.T) {
 	b := &pageOf{report: &report.Report{}, o: PageOptions{BlobURL: Blob("https://x.example/o/r", "head"),
 		PolicyURL: Blob("https://x.example/o/r", "rules")}}
@@ -60,7 +60,7 @@ func TestExceptionOfAFinding(t *testing.T) {
 	}
 }
 
-// Markdown names each place once, and lines that follow each other together.
+// Markdown lists each place once, and joins consecutive lines.
 func TestPlacesInMarkdown(t *testing.T) {
 	at := func(path string, n int, side report.Side) report.DiffLine {
 		return report.DiffLine{Sign: "+", Origin: &report.Origin{Path: path, StartLine: n, Side: side}}
@@ -75,7 +75,7 @@ func TestPlacesInMarkdown(t *testing.T) {
 	}
 }
 
-// What is new comes first among the findings of a policy, and is not folded unless there is much of it.
+// New findings of a policy come first, and are only folded if there are many.
 func TestOrderOfFindings(t *testing.T) {
 	r := &report.Report{}
 	for i := range 8 {

@@ -10,11 +10,11 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// openFindings is how many findings of a policy are shown with all there is to them: what follows says the same mostly.
-// What is not new is folded behind what is.
+// openFindings is the number of findings of a policy that are shown in full, since further ones mostly say the same.
+// Pre-existing ones are folded after the new ones.
 const openFindings = 5
 
-// groups puts findings together by policy, the loudest and most severe first.
+// groups groups findings by policy, the most severe first.
 func (b *pageOf) groups(list []*report.Finding) (groups []Group, totals []Total) {
 	byPolicy := report.Grouped[view.Entry](list, func(f *report.Finding) string { return f.Policy })
 	slices.SortFunc(byPolicy, func(x, y view.Entry) int {

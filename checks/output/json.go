@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// checkJSON writes all of the report but the source lines and the edits that its findings come to.
+// checkJSON writes all of the report except source lines and the edits for its findings.
 func checkJSON(w io.Writer, r *report.Report, o Options) error {
 	out := *r
 	out.Excerpts, out.Work, out.Annotations, out.RemoteSources = nil, nil, nil, nil
@@ -20,7 +20,7 @@ func checkJSON(w io.Writer, r *report.Report, o Options) error {
 	return completeJSON(w, &out, o)
 }
 
-// completeJSON writes a value in which no list is null, and nothing says who may see it: that is no matter of programs.
+// completeJSON writes a value without null lists, and without fields about who may read it.
 func completeJSON[V any](w io.Writer, v V, _ Options) error {
 	return writeJSON(w, complete(reflect.ValueOf(v)).Interface())
 }
@@ -65,7 +65,7 @@ func complete(v reflect.Value) reflect.Value {
 	return v
 }
 
-// evalJSON writes what policies say about objects, one line for each result. It holds a part of the text at a time:
+// evalJSON writes the results of an evaluation, one line for each. It keeps only a part of the text in memory, since
 // there can be hundreds of thousands of results.
 func evalJSON(w io.Writer, r *report.Evaluation, _ Options) error {
 	var b bytes.Buffer

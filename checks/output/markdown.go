@@ -34,10 +34,10 @@ type MarkdownOptions struct {
 // messageRunes is how much of a message a table shows; annotations have the whole.
 const messageRunes = 1000
 
-// Markdown writes the report for the summary of a check run: the verdict, what to do, errors and other causes, how much each
-// policy found where that is much, a row for all findings that differ in nothing but the resource and the place, what GitHub does not show
-// beside the changed lines, exceptions and what they lack, warnings, and what the base already had. Where MaxBytes asks
-// for it rows name fewer of their places, then there are fewer rows; what is left out is counted.
+// Markdown writes the report for the summary of a check run. It has the verdict, what to do, errors and causes, totals
+// by policy if there are many findings, and a row for findings that differ in resource and place only. Then follow
+// findings in files that the change does not touch, exceptions, warnings, and pre-existing findings. To stay within
+// MaxBytes, rows name fewer places, then there are fewer rows; omitted ones are counted.
 func Markdown(r *report.Report, o MarkdownOptions) string {
 	m := &markdown{report: r, o: o}
 	list := view.ByPlace(r.Findings)
@@ -64,11 +64,11 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 	if len(head)+len(foot)+leftOutBytes+len(m.all()) <= o.MaxBytes {
 		return assemble(head, first, second, foot, o.MaxBytes, m.all())
 	}
-	// Our own words only: cut markup is no longer inert.
+	// Our own words only, since cut markup could inject.
 	return truncate(view.Counts(r)+"; the rest is left out for lack of space\n", o.MaxBytes)
 }
 
-// sections are the parts of the summary, those that matter most first.
+// sections returns the parts of the summary, the most important first.
 func (m *markdown) sections(list []*report.Finding) (first, second []section) {
 	r := m.report
 	active := view.Only(list, view.Blocking, view.Pending, view.Warning)

@@ -21,12 +21,12 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Page is all that a page shows, in its order. Texts are as people read them, without control characters.
+// Page is everything that a page shows, in order. Texts are for people, without control characters.
 //
-// A page is whole without scripts, which only add search and keys, and asks nothing of other hosts. What a repository
-// wrote is text to it, never markup (html/template escapes it by where it stands), and addresses lead to http and https
-// alone. Inline pages hold their styles and scripts, which their policy (Content Security Policy Level 3,
-// https://www.w3.org/TR/CSP3/) names by digest; others take them from where Assets are served.
+// A page is complete without scripts, which only add search and keys, and it loads nothing from other hosts. Text of a
+// repository is never markup (html/template escapes it for its context), and addresses are of http and https only.
+// Inline pages contain their styles and scripts, which their policy (Content Security Policy Level 3,
+// https://www.w3.org/TR/CSP3/) allows by digest; other pages load them from where Assets are served.
 type Page struct {
 	Frame                // about what was checked: a pull request, a branch, a commit
 	State       string   // a conclusion of package report
@@ -55,8 +55,8 @@ type Page struct {
 	Command    string // that shows the same on a laptop
 }
 
-// Link is a text and where it leads: to an address of http or https, or to a path of the same host. Others, and an empty
-// one, lead nowhere.
+// Link is a text with the address that it leads to: of http or https, or a path on the same host. A link with another
+// address, or an empty one, leads nowhere.
 type Link struct{ Text, Address string }
 
 // Href is the address as it may stand in a page; empty where the link leads nowhere.
@@ -82,7 +82,7 @@ type Fact struct {
 	Code    bool   // names from the repository or its history, no words
 }
 
-// Many reports whether the items are more than a reader is to pass over.
+// Many reports whether there are so many items that they are folded.
 func (f Fact) Many() bool { return f.Count() > 8 || f.Folded && f.Count() > 1 }
 
 // Count is how many items there are.
@@ -209,7 +209,7 @@ type Bump struct {
 	Rest    []Link // parts with further ones
 }
 
-// Preview is what the change does to the rules.
+// Preview is the effect of the change on the rules.
 type Preview struct {
 	Intro    string
 	Items    []Note

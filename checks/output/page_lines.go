@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Most of a page are lines of code, and a template takes many times as long for each of their parts as it takes to
-// write them down. So these are written here: each text by way of text or link, which escape it (template.HTMLEscape is
-// right between tags and in quoted attributes), and all else is ours. Tags that HTML has without being told are left out
-// (https://html.spec.whatwg.org/multipage/syntax.html#optional-tags): they were a tenth of the page.
+// Most of a page are lines of code, for which a template takes many times as long as writing them directly. Therefore
+// lineWriter writes them. It writes text of others through text or link only, which escape it (template.HTMLEscape is
+// correct between tags and in quoted attributes). It omits optional tags
+// (https://html.spec.whatwg.org/multipage/syntax.html#optional-tags), which were a tenth of the page.
 type lineWriter struct{ strings.Builder }
 
 func (w *lineWriter) text(s string) { template.HTMLEscape(w, []byte(s)) }

@@ -14,9 +14,9 @@ import (
 // ErrNoPart means that a page has no part of that name.
 var ErrNoPart = errors.New("the page has no such part")
 
-// A page of some thousand findings is more than a browser shows at once, so beyond what a page has room for, what it
-// shows is in parts that have addresses of their own: a link each, which the script of the page follows by itself. Sizes
-// are in bytes of HTML, about. Nothing is cut, so a part is larger than partSize where a single text in it is.
+// A page of some thousand findings is more than a browser shows well. Beyond the room of a page, its content is in
+// parts with their own addresses. The page links each part, and its script loads them. Sizes are approximate, in bytes
+// of HTML. Nothing is cut, so a part with a single larger text is larger than partSize.
 const (
 	roomFindings = 1_500_000
 	roomLines    = 150_000 // of changes
@@ -33,7 +33,7 @@ type part struct {
 	list          any // of things of one kind
 }
 
-// divider takes what is in parts out of a page.
+// divider moves content of a page into parts.
 type divider struct {
 	at    string // where the parts are
 	parts []part
@@ -68,7 +68,8 @@ func fit[T any](d *divider, list []T, room *int, sizeOf func(*T) int, kind, head
 	return list[:n], rest
 }
 
-// divide takes what is in parts out of a page, and returns it: the same for the same page. Frame.Parts empty: nothing is.
+// divide moves content into parts and returns them; the result is the same for the same page. If Frame.Parts is empty,
+// nothing is moved.
 func (p *Page) divide() []part {
 	if p.Parts == "" {
 		return nil

@@ -25,7 +25,7 @@ func servedPage(r *report.Report) *Page {
 	return p
 }
 
-// A page and its parts have all that there is, each once, and none of them is too large to show.
+// A page and its parts together have all content, each item once, and none of them is too large.
 func TestPageParts(t *testing.T) {
 	const limit = 2_000_000
 	of := func(pattern string, texts ...string) (list []string) {
@@ -124,7 +124,7 @@ func TestPagePartsOfCauses(t *testing.T) {
 	}
 }
 
-// In a browser the parts come when they are asked for: by a click, a key, an address or a search.
+// In a browser, parts are loaded by a click, a key, an address or a search.
 func TestPageLoadsItsParts(t *testing.T) {
 	b := pagetest.Open(t)
 	p := servedPage(sizable(3000, 1500))

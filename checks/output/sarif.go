@@ -111,10 +111,10 @@ const maxResults = 25_000
 // errorRule is the rule of what could not be read, rendered or decided.
 const errorRule = "lintel/error"
 
-// checkSARIF writes the report as SARIF 2.1.0, in the part that GitHub's code scanning takes. A finding is a result on
-// its place, "unchanged" when the base had it, suppressed when an exception speaks about it. Errors and warnings about
-// the check are notifications; an error in a file is a result as well, since viewers show nothing else. Past 25,000
-// results the rest is counted in a notification.
+// checkSARIF writes the report as SARIF 2.1.0, in the subset that GitHub's code scanning accepts. A finding is a result
+// at its place, with the state "unchanged" if it is pre-existing, and suppressed if an exception covers it. Errors and
+// warnings of the check are notifications; an error in a file is also a result, since viewers show nothing else.
+// Results beyond 25,000 are counted in a notification.
 func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 	rules := sarifRules(r)
 	run := sarifRun{
@@ -162,11 +162,11 @@ func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 		Runs: []sarifRun{run}})
 }
 
-// sarifMessage is text that viewers do not take for one with links: in messages, "[text](target)" is one
-// (SARIF 2.1.0, 3.11.6), and what a change holds must not plant any.
+// sarifMessage returns text without links: in messages, "[text](target)" is one (SARIF 2.1.0, 3.11.6), and text of a
+// change must not add any.
 func sarifMessage(s string) sarifText { return sarifText{strings.ReplaceAll(s, "](", "] (")} }
 
-// ruleID names a rule as its author does, whether it is met at a Pod or at what makes Pods.
+// ruleID returns the name of a rule as its author wrote it, for Pods and for controllers.
 func ruleID(f *report.Finding) string {
 	return strings.TrimSuffix(f.Policy+"/"+view.RuleName(f.Rule), "/")
 }
@@ -300,9 +300,9 @@ func sarifFinding(f *report.Finding) sarifResult {
 	return r
 }
 
-// sarifPlace is a place in a file. A region says what the standard would assume, too, from the first column of its
-// first line on (3.30.5, 3.30.6): GitHub lists these fields as required. Without endColumn it reaches to the end of
-// its last line. No line is the whole file.
+// sarifPlace returns a place in a file. The region repeats defaults of the standard (3.30.5, 3.30.6), since GitHub
+// lists these fields as required. Without endColumn it ends at the end of its last line. Without a line it is the whole
+// file.
 func sarifPlace(path string, line, endLine, column, endColumn int) *sarifPhysical {
 	p := &sarifPhysical{Artifact: sarifArtifact{URI: (&url.URL{Path: path}).String(), Base: "%SRCROOT%"}}
 	if line > 0 {
@@ -314,8 +314,8 @@ func sarifPlace(path string, line, endLine, column, endColumn int) *sarifPhysica
 	return p
 }
 
-// fingerprintName is our own: the action that uploads to GitHub computes primaryLocationLineHash, which is all that
-// code scanning looks at, and warns about each that it finds to be another.
+// fingerprintName is our own. The action that uploads to GitHub computes primaryLocationLineHash, the only one that
+// code scanning uses, and warns about a different value.
 const fingerprintName = "lintel/v1"
 
 // fingerprint identifies a finding across commits: its line may move.

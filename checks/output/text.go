@@ -10,10 +10,9 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// checkText writes the report for people at a terminal: the verdict and what to do, errors and other causes, how much each
-// policy found where that is much, then the findings, each with the lines it is about, those that differ in nothing but the
-// resource as one; what the base already had and what exceptions cover comes short and apart, then what changes in clusters.
-// Quiet text is the verdict and errors.
+// checkText writes the report for a terminal. It has the verdict and what to do, errors and causes, and totals by
+// policy if there are many findings. Then follow the findings with their lines, merged if they differ in the resource
+// only, pre-existing and excepted ones in short, and changes by cluster. Quiet text is the verdict and the errors.
 func checkText(w io.Writer, r *report.Report, o Options) error {
 	t := newText(r, o)
 	t.verdict()
@@ -234,7 +233,7 @@ func (t *text) more(n int) {
 	}
 }
 
-// exceptions writes about the exceptions of the change, or about the objects that wait as if they were some.
+// exceptions writes the exceptions of the change, or the objects that need approval.
 func (t *text) exceptions(title string, objects bool) {
 	list := view.Exceptions(t.report, objects)
 	if len(list) == 0 {

@@ -16,8 +16,8 @@ const (
 	maxDiffWidth = 160
 )
 
-// diffText writes what a change does to the rendered resources, for people at a terminal: by root and resource as a
-// unified difference, with the source place of each line that differs. What stands at the end says what is not in it.
+// diffText writes the differences of rendered resources for a terminal: by root and resource, in unified format, with
+// the source place of each differing line. The end says what is left out.
 func diffText(w io.Writer, d *report.Differences, o Options) error {
 	if o.Width <= 0 {
 		o.Width = diffWidth

@@ -20,8 +20,8 @@ const (
 	fewCauses    = 3 // and what waits for them
 )
 
-// findings writes entries, by policy, file or resource as the options say. Of many findings, the first few of a rule are
-// told in full and the others in brief; by policy, those of a rule that has very many different ones are counted.
+// findings writes entries, grouped by policy, file or resource. Of many findings, the first few of a rule are written
+// in full and the others in brief. By policy, further different ones of a rule are counted.
 func (t *text) findings(list []*report.Finding) {
 	by := cmp.Or(t.o.GroupBy, view.ByPolicy)
 	full := fullEntries
@@ -107,8 +107,8 @@ func (t *text) entry(e view.Entry, last *report.Origin) {
 
 func spanOf(o *report.Origin) span { return span{o.StartLine, o.EndLine, o.StartColumn, o.EndColumn} }
 
-// brief is an entry of a rule that was told in full before: where it is, and what is new about it. above is the resource
-// that stands above already, where entries are grouped by file; brief returns the one for the next.
+// brief writes an entry of a rule that was written in full before: its place, and what differs. above is the resource
+// that is written above already, if entries are grouped by file; brief returns the one for the next entry.
 func (t *text) brief(e view.Entry, by view.Grouping, above string) string {
 	list := e.Spots()
 	at := view.PlaceOf(e[0].Origin)

@@ -6,8 +6,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// Code owners approve where there is a file that says who they are: at the commit that the settings are of, also for the
-// organisation's policies.
+// Code owners approve if the tree of the settings has a CODEOWNERS file; the same holds for the organisation's
+// policies.
 func TestCodeOwnersApproveWhereThereIsAFile(t *testing.T) {
 	for _, c := range []struct {
 		file, settings string

@@ -2,9 +2,9 @@ package settings
 
 import "go.yaml.in/yaml/v3"
 
-// Block says what fails a check besides new violations of rules that are enforced.
+// Block says what fails a check besides new violations of enforced rules.
 type Block struct {
-	Existing bool `yaml:"existing"` // what the base had, too
+	Existing bool `yaml:"existing"` // pre-existing violations
 	Audit    bool `yaml:"audit"`    // violations of rules that only audit
 }
 
@@ -14,7 +14,7 @@ const (
 	blockAll = "all" // Existing
 )
 
-// UnmarshalYAML reads a map, or one of the short forms. Their form was checked before.
+// UnmarshalYAML decodes a map or a short form, which formProblems has validated.
 func (b *Block) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		*b = Block{Existing: n.Value == blockAll}
@@ -24,11 +24,11 @@ func (b *Block) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*plain)(b))
 }
 
-// Mode is how far a check goes.
+// Mode says whether findings fail a check.
 type Mode string
 
 // The modes.
 const (
-	ModeEnforce  Mode = "enforce"  // it fails; the default
-	ModeAdvisory Mode = "advisory" // it says what would fail, and is neutral at most: to be rolled out
+	ModeEnforce  Mode = "enforce"  // findings fail the check; the default
+	ModeAdvisory Mode = "advisory" // for a roll-out: the check says what would fail, and is neutral at most
 )

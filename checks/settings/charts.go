@@ -9,8 +9,8 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Chart says how a chart of the repository is deployed that no object of Argo CD or Flux here deploys. Several of one
-// path are several releases.
+// Chart says how a chart of the repository is deployed, if no object of Argo CD or Flux here deploys it. Several
+// entries with one path are several releases.
 type Chart struct {
 	Path      string   `yaml:"path"`      // folder, or glob over folders of charts
 	Values    []string `yaml:"values"`    // files over the chart's own values, as Argo CD's valueFiles
@@ -18,7 +18,7 @@ type Chart struct {
 	Namespace string   `yaml:"namespace"` // that it is installed in
 }
 
-// ChartEntries is what the settings say about charts, for roots.Options.
+// ChartEntries converts the charts for roots.Options.
 func (s *Settings) ChartEntries() (list []roots.ChartEntry) {
 	for i, c := range s.Charts {
 		list = append(list, roots.ChartEntry{Path: strings.Trim(c.Path, "/"), Values: c.Values, Name: c.Name,

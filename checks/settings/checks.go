@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Checks say what the checks that need no policies do with what they find: a level for each that can be switched. What
-// a repository says nothing of has the level in the tag, else LevelWarn.
+// Checks are the levels of the checks without policies that can be turned off. A level that the repository does not set
+// is the one in the tag, or LevelWarn.
 type Checks struct {
 	Refused       Level `yaml:"api-server" default:"enforce"` // what the API server refuses
 	Recreated     Level `yaml:"recreated"`                    // what is deleted and created again, since a field cannot change
@@ -28,17 +28,17 @@ type Checks struct {
 	MissingKey    Level `yaml:"missing-key"`                  // keys of ConfigMaps and Secrets that are not there
 }
 
-// Level is what a check that needs no policy does with what it finds.
+// Level is what a check without policies does with its findings.
 type Level string
 
 // The levels.
 const (
-	LevelOff     Level = "off"     // it does not look
-	LevelWarn    Level = "warn"    // it says so; the default of most
-	LevelEnforce Level = "enforce" // it fails what is new
+	LevelOff     Level = "off"     // the check does not run
+	LevelWarn    Level = "warn"    // findings are warnings; the default of most checks
+	LevelEnforce Level = "enforce" // new findings fail the check
 )
 
-// Of returns the level of a check by its name, LevelWarn for what cannot be switched.
+// Of returns the level of a check by its name, LevelWarn for one without a level.
 func (c Checks) Of(name string) Level {
 	v := reflect.ValueOf(c)
 	for i := range v.NumField() {
@@ -49,10 +49,10 @@ func (c Checks) Of(name string) Level {
 	return LevelWarn
 }
 
-// byDefault is the level of a check that a repository says nothing of.
+// byDefault returns the default level of a check.
 func byDefault(f reflect.StructField) Level { return cmp.Or(Level(f.Tag.Get("default")), LevelWarn) }
 
-// atLeast is each level, or the one that others ask for where it goes further.
+// atLeast returns the stricter of both levels for each check.
 func (c Checks) atLeast(others Checks) Checks {
 	out := reflect.ValueOf(&c).Elem()
 	for i := range out.NumField() {
@@ -67,5 +67,5 @@ func (c Checks) atLeast(others Checks) Checks {
 	return c
 }
 
-// CheckNames lists the checks that can be switched, in a fixed order.
+// CheckNames lists the checks that can be turned off, in a fixed order.
 func CheckNames() []string { return fieldNames(reflect.TypeFor[Checks]()) }

@@ -15,16 +15,16 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Cluster is one of the clusters that a repository holds. What is given is in place of the top level's.
+// Cluster is one of the clusters of a repository. Its fields replace those of the top level.
 type Cluster struct {
-	// Roots are globs over root paths, and over the files of the objects of Argo CD and Flux: what these deploy
-	// belongs to the cluster as well.
+	// Roots are globs over root paths, and over the files of objects of Argo CD and Flux, whose deployments also belong
+	// to the cluster.
 	Roots      []string `yaml:"roots"`
 	Policies   Policies `yaml:"policies"`
 	Exceptions []string `yaml:"exceptions"`
 	Context    []string `yaml:"context"`
-	// What charts are rendered for: the version of Kubernetes, and API versions ("group/version/Kind") that the cluster
-	// has beside those of Kubernetes and of the custom resource definitions in the repository.
+	// The target for rendering charts: the version of Kubernetes, and API versions ("group/version/Kind") that the
+	// cluster has besides those of Kubernetes and of the custom resource definitions in the repository.
 	Kubernetes  string   `yaml:"kubernetes"`
 	APIVersions []string `yaml:"apiVersions"`
 	Complete    []string `yaml:"complete"` // kinds of which the repository declares all that the cluster has
@@ -33,7 +33,7 @@ type Cluster struct {
 // ClusterNames lists the clusters, sorted.
 func (s *Settings) ClusterNames() []string { return slices.Sorted(maps.Keys(s.Clusters)) }
 
-// In returns the settings as one cluster has them; those of the top level for a name that is not one of a cluster.
+// In returns the settings of one cluster. An unknown name returns those of the top level.
 func (s *Settings) In(cluster string) *Settings {
 	c := s.Clusters[cluster]
 	own := *s
@@ -57,7 +57,7 @@ func (s *Settings) In(cluster string) *Settings {
 	return &own
 }
 
-// Version returns the version of Kubernetes of the cluster whose settings these are, see In; empty where none is said.
+// Version returns the Kubernetes version of the cluster whose settings these are, see In; empty if none is set.
 func (s *Settings) Version() string {
 	if s.whole == nil {
 		return ""
@@ -73,7 +73,7 @@ func (s *Settings) Complete() []string {
 	return s.whole.Clusters[s.cluster].Complete
 }
 
-// Of returns a function that lists the clusters of a root of some trees: see Belongs. It remembers them, and is safe for
+// Of returns a function that lists the clusters of a root of some trees: see Belongs. It caches them, and is safe for
 // concurrent use.
 func (s *Settings) Of(sets ...*deploy.Set) func(roots.Root) []string {
 	belongs := s.Belongs()
@@ -97,8 +97,8 @@ func (s *Settings) Of(sets ...*deploy.Set) func(roots.Root) []string {
 	}
 }
 
-// Deployed returns a function that returns where a root of one of some trees is deployed: as the settings say, else as the tree
-// tells (see deploy.Set.Placement). It is one cluster where the settings say that there are none.
+// Deployed returns a function that returns where a root of some trees is deployed: according to the settings, or else
+// to the tree (see deploy.Set.Placement). If the settings have no clusters, there is one.
 func (s *Settings) Deployed(sets ...*deploy.Set) func(*deploy.Set, roots.Root) deploy.Placement {
 	of := map[*deploy.Set]func(roots.Root) []string{}
 	for _, set := range sets {
@@ -122,8 +122,8 @@ func (s *Settings) Deployed(sets ...*deploy.Set) func(*deploy.Set, roots.Root) d
 	}
 }
 
-// Rendered returns a function that lists the clusters of a root as charts are rendered for them, given what Of returns; nil
-// where nothing is said of any.
+// Rendered returns a function that lists the render targets of a root, given what Of returns; nil if no cluster sets
+// one.
 func (s *Settings) Rendered(of func(roots.Root) []string) func(roots.Root) []render.Cluster {
 	said := slices.ContainsFunc(s.ClusterNames(), func(name string) bool {
 		return s.Clusters[name].Kubernetes != "" || len(s.Clusters[name].APIVersions) > 0
@@ -140,14 +140,14 @@ func (s *Settings) Rendered(of func(roots.Root) []string) func(roots.Root) []ren
 	}
 }
 
-// OfOtherClusters reports whether a file holds rules of other clusters only: where it is not said which files hold rules,
-// these do not count.
+// OfOtherClusters reports whether a file contains rules of other clusters only. If the settings do not name the files
+// with rules, these files do not count.
 func (s *Settings) OfOtherClusters(path string) bool {
 	return len(s.elsewhere) > 0 && Under(path, s.elsewhere)
 }
 
-// Others returns a function that reports whether a root is of other clusters only than the one whose settings these
-// are, given what Belongs is; nil where there are no clusters.
+// Others returns a function that reports whether a root belongs to other clusters only, given what Belongs returns; nil
+// if there are no clusters.
 func (s *Settings) Others() func(paths ...string) bool {
 	if len(s.Clusters) == 0 {
 		return nil
@@ -160,12 +160,12 @@ func (s *Settings) Others() func(paths ...string) bool {
 }
 
 // Belongs returns a function that lists the clusters of a root, given its path and the files of the objects that deploy
-// it: sorted, and the empty name where it is of none.
+// it. The list is sorted, and contains the empty name if the root belongs to none.
 func (s *Settings) Belongs() func(paths ...string) []string {
 	globs := map[string][]*regexp.Regexp{}
 	for name, c := range s.Clusters {
 		for _, g := range c.Roots {
-			if re, err := roots.Glob(g); err == nil { // parseSettings refused others
+			if re, err := roots.Glob(g); err == nil { // parseSettings rejected invalid globs
 				globs[name] = append(globs[name], re)
 			}
 		}

@@ -10,22 +10,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Field is what people are told about a field of the settings.
+// Field is the documentation of a field of the settings.
 type Field struct {
 	Path    string // "clusters.*.roots": the names of the fields, * for any name, [] for an entry of a list
-	Text    string // what it is for
-	Default any    // as JSON; nil: Text says it
+	Text    string // description
+	Default any    // as JSON; nil: Text contains it
 
 	Least, Most *int64   // of a number
 	Pattern     string   // that a text, or each entry of a list, matches
-	Needs       []string // fields that may not be missing
+	Needs       []string // required fields
 	NotEmpty    bool     `yaml:"notEmpty"` // the list needs an entry
 }
 
 //go:embed fields.yaml
 var fieldsFile []byte
 
-// Fields are all fields of the settings, in the order in which people read about them. They are not to be changed.
+// Fields are all fields of the settings, in the order of the documentation. Callers must not change them.
 var Fields = sync.OnceValue(func() (list []Field) {
 	if err := yaml.Unmarshal(fieldsFile, &list); err != nil {
 		panic(err) // a test reads it
@@ -33,13 +33,13 @@ var Fields = sync.OnceValue(func() (list []Field) {
 	return list
 })
 
-// matches reports whether a text has the pattern of a field.
+// matches reports whether a text matches the pattern of a field.
 func matches(field, text string) bool {
 	f, _ := fieldAt(field)
 	return regexp.MustCompile(f.Pattern).MatchString(text)
 }
 
-// FormatOf says in a word or a few what may be written in a field of Fields; it is empty for what is no field.
+// FormatOf describes in a few words what a field of Fields accepts; empty for an unknown field.
 func FormatOf(path string) string {
 	at := schemaOf(reflect.TypeFor[Settings](), "")
 	for key := range strings.SplitSeq(strings.ReplaceAll(path, "[]", ".[]"), ".") {
@@ -59,7 +59,7 @@ func FormatOf(path string) string {
 	return wordsFor(at)
 }
 
-// wordsFor says what a schema takes.
+// wordsFor describes what a schema accepts.
 func wordsFor(s SchemaNode) string {
 	if several, ok := s["anyOf"].([]SchemaNode); ok {
 		var list []string

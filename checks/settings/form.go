@@ -14,11 +14,11 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// form compares a settings file with the type it is decoded into: it says of each field that is not known, not of its
-// type or written twice where it stands and what is allowed there. Values are judged later.
+// form validates a settings file against the Go type: it reports unknown fields, wrong types and duplicate keys, with
+// their place and what is allowed. Values are validated later.
 type form struct{ problems []report.Problem }
 
-// formProblems returns what is wrong with the form of a settings file.
+// formProblems returns the errors of the form of a settings file.
 func formProblems(settings *yaml.Node) []report.Problem {
 	f := &form{}
 	f.value(settings, reflect.TypeFor[Settings](), "")
@@ -37,7 +37,7 @@ func (f *form) report(n *yaml.Node, where, format string, args ...any) {
 	f.problems = append(f.problems, problemAt(n, where, format, args...))
 }
 
-// value compares a value with a type. where is the path of its fields.
+// value validates a value against a type. where is the path of its fields.
 func (f *form) value(n *yaml.Node, t reflect.Type, where string) {
 	at := n
 	n = doc.Deref(n)
@@ -92,14 +92,14 @@ func (f *form) value(n *yaml.Node, t reflect.Type, where string) {
 			f.report(at, where, "must be true or false")
 		}
 	case reflect.Int, reflect.Int64:
-		limit := strings.HasPrefix(where, "limits.") // limitProblems says more of these
+		limit := strings.HasPrefix(where, "limits.") // limitProblems reports these in more detail
 		if !limit && (!scalar || n.ShortTag() != "!!int") {
 			f.report(at, where, "must be a whole number, without quotes")
 		}
 	}
 }
 
-// words reports the texts in a value that are none of the words that their types take.
+// words reports strings that are none of the words that their types accept.
 func (f *form) words(n *yaml.Node, t reflect.Type, where string) {
 	switch words := wordsOf(t); {
 	case t.Kind() == reflect.Struct:
@@ -110,7 +110,7 @@ func (f *form) words(n *yaml.Node, t reflect.Type, where string) {
 			}
 		}
 	case words == nil || n.ShortTag() == "!!null" || slices.Contains(words, n.Value):
-	case n.Value != "" || t == reflect.TypeFor[Level](): // else the default is meant
+	case n.Value != "" || t == reflect.TypeFor[Level](): // an empty value means the default
 		last := len(words) - 1
 		f.report(n, where, "%q is not known: write %s or %s", n.Value, strings.Join(words[:last], ", "), words[last])
 	}
@@ -139,7 +139,7 @@ func (f *form) policy(n, at *yaml.Node, where string) {
 	}
 }
 
-// fields compares the fields of a map with those of a struct.
+// fields validates the fields of a map against those of a struct.
 func (f *form) fields(n *yaml.Node, t reflect.Type, where string) {
 	f.twice(n, where)
 	known := fieldTypes(t)
@@ -153,7 +153,7 @@ func (f *form) fields(n *yaml.Node, t reflect.Type, where string) {
 	}
 }
 
-// unknownField says that there is no such field, and which there are.
+// unknownField returns the message about an unknown field, which lists the known ones.
 func unknownField(name string, names []string) string {
 	if near := policy.Nearest(name, names); near != "" {
 		return fmt.Sprintf("the field %q is not known: did you mean %q?", name, near)
@@ -161,7 +161,7 @@ func unknownField(name string, names []string) string {
 	return fmt.Sprintf("the field %q is not known: there are %s", name, strings.Join(names, ", "))
 }
 
-// twice reports keys that are written twice.
+// twice reports duplicate keys.
 func (f *form) twice(n *yaml.Node, where string) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -182,7 +182,7 @@ func fieldNames(t reflect.Type) (names []string) {
 	return names
 }
 
-// quoted is a text as an entry of a list in brackets.
+// quoted returns a string as an element of a YAML list in brackets.
 func quoted(s string) string {
 	if strings.ContainsAny(s, "*&!|>{}[],#?:-'\"%@` ") {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
@@ -190,8 +190,8 @@ func quoted(s string) string {
 	return s
 }
 
-// at returns the scalar with a value below a field, the key of the field where there is none, and the settings where
-// there is no such field; nil where there is no file of settings.
+// at returns the scalar with a value below a field, or the key of the field if there is no such scalar, or the settings
+// if there is no such field; nil if there is no settings file.
 func (s *Settings) at(value string, fields ...string) *yaml.Node {
 	at, below := s.written, s.written
 	for _, field := range fields {

@@ -10,8 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Limits bound what a check may cost; zero means the default. Time and memory of a whole check are not among
-// them: they belong to whoever runs it.
+// Limits limit the cost of a check; zero means the default. Time and memory of a whole check are limited by whoever
+// runs it.
 type Limits struct {
 	FileBytes int64 `yaml:"fileBytes"` // of one file; default 16 MiB
 	Files     int   `yaml:"files"`     // and folders of the repository; default 2,000,000
@@ -22,7 +22,7 @@ type Limits struct {
 	Resources int   `yaml:"resources"` // of one root; default 20,000
 }
 
-// Sources narrow what may be fetched from outside of the repository.
+// Sources restrict what may be fetched.
 type Sources struct {
 	Allow []string `yaml:"allow"` // patterns of addresses ("https://github.com/example/**"); nil: what the operator allows
 }
@@ -33,18 +33,18 @@ func (l Limits) Render() render.Limits {
 		Resources: l.Resources}
 }
 
-// limitProblems judges the limits of a settings file: each is a number that makes sense.
+// limitProblems validates that each limit is a number in its range.
 func limitProblems(settings *yaml.Node) []report.Problem {
 	_, limits := doc.Field(settings, "limits")
 	if limits == nil || limits.Kind != yaml.MappingNode {
-		return nil // what is not a map is for the decoder
+		return nil // the decoder reports a value that is no map
 	}
 	var problems []report.Problem
 	for i := 0; i+1 < len(limits.Content); i += 2 {
 		key, value := limits.Content[i], doc.Deref(limits.Content[i+1])
 		field, ok := fieldAt("limits." + key.Value)
 		if !ok {
-			continue // the form says so
+			continue // formProblems reports it
 		}
 		if n, err := strconv.ParseInt(value.Value, 10, 64); value.Kind != yaml.ScalarNode || value.ShortTag() != "!!int" ||
 			err != nil || n < *field.Least || n > *field.Most {

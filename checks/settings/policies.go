@@ -13,13 +13,14 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// Policies are where policies are written: files, folders and globs of the repository, and of other repositories.
+// Policies are the sources of policies: files, folders and globs in the repository, and other repositories.
 type Policies []PolicyEntry
 
-// PolicyEntry is one of them. Without a repository the path is one of the repository itself; it is then written as text.
+// PolicyEntry is one source. Without a repository, the path is in the repository itself, and may be written as a
+// string.
 type PolicyEntry report.PolicySource
 
-// UnmarshalYAML reads a text, or a map. Its form was checked before.
+// UnmarshalYAML decodes a string or a map, which formProblems has validated.
 func (p *PolicyEntry) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		*p = PolicyEntry{Path: n.Value}
@@ -29,7 +30,7 @@ func (p *PolicyEntry) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*plain)(p))
 }
 
-// Paths are the entries of the repository itself.
+// Paths returns the entries in the repository itself.
 func (p Policies) Paths() (list []string) {
 	for _, e := range p {
 		if e.Repository == "" {
@@ -39,7 +40,7 @@ func (p Policies) Paths() (list []string) {
 	return list
 }
 
-// External are the entries of other repositories.
+// External returns the entries in other repositories.
 func (p Policies) External() (list []report.PolicySource) {
 	for _, e := range p {
 		if e.Repository != "" {
@@ -49,7 +50,7 @@ func (p Policies) External() (list []report.PolicySource) {
 	return list
 }
 
-// PolicyLine is the line of the settings with an entry of another repository, 0 where it has none.
+// PolicyLine is the line of an entry for another repository; 0 if there is none.
 func (s *Settings) PolicyLine(of report.PolicySource) (line int) {
 	list, entries := s.Policies, s.written
 	for _, key := range s.policiesField() {
@@ -66,12 +67,12 @@ func (s *Settings) PolicyLine(of report.PolicySource) (line int) {
 	return line
 }
 
-// ownerName is a repository as GitHub names it.
+// ownerName matches a repository in the form of GitHub.
 var ownerName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}$`)
 })
 
-// PolicySourceProblem returns what is wrong with where policies are written, empty for nothing.
+// PolicySourceProblem returns the error of a source of policies; empty if it is valid.
 func PolicySourceProblem(s report.PolicySource) string {
 	problem := ""
 	if s.Path != "" {

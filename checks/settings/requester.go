@@ -7,14 +7,14 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
-// Requester is the author of a change as the cluster would know them.
+// Requester is the author of a change as a user of the cluster.
 type Requester struct {
 	Info                admission.UserInfo
 	Roles, ClusterRoles []string
 }
 
-// Requester maps the author's account and teams by the settings. An account that is not listed is a user of the
-// cluster by the same name; all are in the groups that every user is in.
+// Requester maps the author's account and teams to a user of the cluster. An account that is not listed keeps its name;
+// every user is in the groups that all users of a cluster are in.
 func (s *Settings) Requester(u report.User) Requester {
 	r := Requester{Info: admission.UserInfo{Username: u.Login}}
 	add := func(i Identity) {

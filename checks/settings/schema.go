@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// SchemaURL is where the schema of the newest release is. Files of settings name it, for editors.
+// SchemaURL is the schema of the newest release, which settings files name for editors.
 const SchemaURL = "https://github.com/lintel-bot/lintel/releases/latest/download/lintel.schema.json"
 
-// draft is the version of JSON Schema that editors know best (https://json-schema.org/draft-07/schema).
+// draft is the version of JSON Schema that most editors support (https://json-schema.org/draft-07/schema).
 const draft = "http://json-schema.org/draft-07/schema#"
 
 // SchemaNode is a JSON Schema, or a part of one.
 type SchemaNode map[string]any
 
-// Shaped is a type that may be written in another way than its Go type says, as it reads YAML by itself. Shape returns the
-// schema of all that it takes, given that of its Go type, which it may change. It is called for the zero value.
+// Shaped is a type whose YAML differs from its Go type, since it has its own UnmarshalYAML. Shape returns the schema of
+// its YAML, given that of its Go type, which it may change. It is called on the zero value.
 type Shaped interface {
 	Shape(plain SchemaNode) SchemaNode
 }
 
-// worded is a text that is one of a few words. It is asked for the zero value.
+// worded is a string type with a fixed set of values. It is called on the zero value.
 type worded interface{ words() []string }
 
 func (Mode) words() []string { return []string{string(ModeEnforce), string(ModeAdvisory)} }
@@ -45,7 +45,7 @@ func (Suggestions) words() []string {
 	return []string{string(SuggestionsOff), string(SuggestionsReview)}
 }
 
-// wordsOf returns the words that a type takes, nil for a type that takes others.
+// wordsOf returns the allowed words of a type; nil for other types.
 func wordsOf(t reflect.Type) []string {
 	if w, ok := reflect.Zero(t).Interface().(worded); ok {
 		return w.words()
@@ -53,9 +53,9 @@ func wordsOf(t reflect.Type) []string {
 	return nil
 }
 
-// Schema returns the JSON Schema of a file of settings, as JSON with a line break at the end. It is made of the type
-// Settings and of the texts of Fields, and says as much as a schema can: globs, addresses and what depends on other
-// fields are judged by Read alone.
+// Schema returns the JSON Schema of the settings, as JSON with a final line break. It is made of the type Settings and
+// the texts of Fields. Only Read validates what a schema cannot express: globs, addresses, and conditions on other
+// fields.
 func Schema() ([]byte, error) {
 	s := schemaOf(reflect.TypeFor[Settings](), "")
 	s["$schema"], s["$id"] = draft, SchemaURL
@@ -68,7 +68,7 @@ func Schema() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// schemaOf returns the schema of what stands at a path of fields: "clusters.*.roots".
+// schemaOf returns the schema of the value at a path of fields: "clusters.*.roots".
 func schemaOf(t reflect.Type, path string) SchemaNode {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -95,7 +95,7 @@ func schemaOf(t reflect.Type, path string) SchemaNode {
 			s["enum"] = words
 		}
 	default:
-		panic(fmt.Sprintf("settings: no schema for %s at %s", t, path)) // a test asks for all of it
+		panic(fmt.Sprintf("settings: no schema for %s at %s", t, path)) // a test calls it for all types
 	}
 	if shaped, ok := reflect.Zero(t).Interface().(Shaped); ok {
 		s = shaped.Shape(s)
@@ -106,8 +106,8 @@ func schemaOf(t reflect.Type, path string) SchemaNode {
 	return s
 }
 
-// fieldAt returns what is told of a field. Of one of a cluster of which nothing is told, that is what is told of the top
-// level's.
+// fieldAt returns the documentation of a field. A cluster's field without documentation has that of the top level's
+// field.
 func fieldAt(path string) (Field, bool) {
 	for _, p := range []string{path, strings.TrimPrefix(path, "clusters.*.")} {
 		if i := slices.IndexFunc(Fields(), func(f Field) bool { return f.Path == p }); i >= 0 {
@@ -128,7 +128,7 @@ func fieldTypes(t reflect.Type) map[string]reflect.Type {
 	return known
 }
 
-// describe adds to a schema what is known of a field besides its type.
+// describe adds the documentation of a field to its schema.
 func (f Field) describe(s SchemaNode) {
 	s["description"] = f.Text
 	if f.Default != nil {

@@ -15,10 +15,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// published is where the schema is kept in the tree.
+// published is the path of the committed schema.
 const published = "../../deploy/lintel.schema.json"
 
-// The schema in the tree is that of the type.
+// The committed schema is that of the type.
 func TestSchemaIsCurrent(t *testing.T) {
 	want, err := Schema()
 	if err != nil {
@@ -33,8 +33,8 @@ func TestSchemaIsCurrent(t *testing.T) {
 	}
 }
 
-// Each field of the type is told about once, and nothing else is.
-func TestFieldsAreThoseOfTheType(t *testing.T) {
+// Each field of the type is documented once, and no other field is.
+func TestEachFieldIsDocumentedOnce(t *testing.T) {
 	told, seen := map[string]bool{}, map[string]bool{"clusters.*": true}
 	for _, f := range Fields() {
 		if told[f.Path] {
@@ -107,7 +107,7 @@ func validator(t *testing.T) func(text string) error {
 	}
 }
 
-// The schema takes what Read takes: the examples of checks/README.md, and the settings of all test scripts.
+// The schema accepts what Read accepts: the examples of checks/README.md, and the settings of all test scripts.
 func TestSchemaTakesWhatIsRead(t *testing.T) {
 	validate := validator(t)
 	readme, err := os.ReadFile("../README.md")
@@ -149,7 +149,7 @@ func TestSchemaTakesWhatIsRead(t *testing.T) {
 	}
 }
 
-// What the form of settings forbids, the schema forbids, and so does Read.
+// Both the schema and Read reject settings with a wrong form.
 func TestSchemaRefuses(t *testing.T) {
 	validate := validator(t)
 	for _, text := range []string{
@@ -171,7 +171,7 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// Of each field it is said what it takes.
+// Every field has a description of what it accepts.
 func TestFormatOf(t *testing.T) {
 	for _, f := range Fields() {
 		if FormatOf(f.Path) == "" {

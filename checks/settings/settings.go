@@ -26,8 +26,8 @@ import (
 // Path is where a repository keeps its settings.
 const Path = report.SettingsPath
 
-// Settings are what a repository decides about its checks. They are read at the tip of the base branch, never
-// from the change itself. Every field has a default; an empty file or none works.
+// Settings are a repository's decisions about its checks. They are read at the tip of the base branch, never from the
+// change. Every field has a default; the file may be empty or missing.
 type Settings struct {
 	Policies   Policies   `yaml:"policies"`   // default: by kind, anywhere
 	Exceptions []string   `yaml:"exceptions"` // when set, an exception anywhere else does not count
@@ -40,37 +40,37 @@ type Settings struct {
 	Block      Block      `yaml:"block"`
 	Mode       Mode       `yaml:"mode"`
 	Checks     Checks     `yaml:"checks"`     // those that need no policies
-	Unrendered Unrendered `yaml:"unrendered"` // what comes of what only the cluster or others have
+	Unrendered Unrendered `yaml:"unrendered"` // the result of a check with unchecked parts
 	Limits     Limits     `yaml:"limits"`
-	Sources    Sources    `yaml:"sources"` // what may be fetched from outside
-	// Annotations bound what a check run puts beside the lines of a change.
+	Sources    Sources    `yaml:"sources"` // what may be fetched
+	// Annotations limit the annotations of a check run.
 	Annotations Annotations `yaml:"annotations"`
 	Suggestions Suggestions `yaml:"suggestions"`
-	// Clusters by name. Without any, everything is one.
+	// Clusters by name. Without clusters, the repository is deployed to one.
 	Clusters map[string]Cluster `yaml:"clusters"`
 
-	elsewhere []string   // files and folders of rules that are other clusters' own
-	cluster   string     // whose settings these are, see In
-	whole     *Settings  // those that these are one cluster's of
+	elsewhere []string   // files and folders with rules of other clusters
+	cluster   string     // the cluster whose settings these are, see In
+	whole     *Settings  // the settings of which these are one cluster's
 	written   *yaml.Node // the file; nil: there is none
-	inherits  *Settings  // those of the organisation, see Inherit
+	inherits  *Settings  // the settings of the organisation, see Inherit
 	unowned   bool       // the tree has no CODEOWNERS file
 }
 
-// Unrendered is what a check comes to by what cannot be checked, since only the cluster, the operator or another
-// repository has it.
+// Unrendered is the result of a check with parts that cannot be checked because only the cluster, the operator or
+// another repository has the data.
 type Unrendered string
 
-// What comes of it.
+// The results.
 const (
 	UnrenderedNeutral Unrendered = "neutral" // it is named; the default
 	UnrenderedFailure Unrendered = "failure" // it fails what brings or edits it, and with block.existing whatever reaches it
 )
 
-// Suggestions is where what findings suggest can be committed besides being shown with them.
+// Suggestions says where suggested fixes can be committed, besides being shown.
 type Suggestions string
 
-// Where that is.
+// The places.
 const (
 	SuggestionsOff    Suggestions = "off"    // nowhere; the default
 	SuggestionsReview Suggestions = "review" // in a review of the pull request
@@ -82,7 +82,7 @@ func Default() *Settings {
 		Kustomize: Kustomize{LoadRestrictionsRootOnly}}
 }
 
-// Approvers say whose review makes an exception count.
+// Approvers are the people whose review approves an exception.
 type Approvers struct {
 	Users      []string `yaml:"users"`
 	Teams      []string `yaml:"teams"`
@@ -90,34 +90,34 @@ type Approvers struct {
 	Count      int      `yaml:"count"`
 }
 
-// Roots choose roots by globs over their folders.
+// Roots select roots by globs over their folders.
 type Roots struct {
 	Include []string `yaml:"include"`
 	Exclude []string `yaml:"exclude"`
 }
 
-// Kustomize is what whoever deploys kustomizations tells kustomize.
+// Kustomize are the options with which kustomizations are built.
 type Kustomize struct {
 	LoadRestrictor LoadRestrictor `yaml:"loadRestrictor"`
 }
 
-// LoadRestrictor says which files a kustomization may name, as kustomize's flag of this name does
+// LoadRestrictor says which files a kustomization may read, like kustomize's flag with this name
 // (https://kubectl.docs.kubernetes.io/references/kustomize/cmd/build/).
 type LoadRestrictor string
 
-// The restrictions. What Flux builds has none, whatever the settings say.
+// The restrictions. What Flux builds is not restricted, whatever the settings say.
 const (
 	LoadRestrictionsRootOnly LoadRestrictor = "LoadRestrictionsRootOnly" // those below its folder; the default
 	LoadRestrictionsNone     LoadRestrictor = "LoadRestrictionsNone"     // all of the repository
 )
 
-// Identities map accounts of the hosting side to users of the cluster.
+// Identities map accounts on GitHub to users of the cluster.
 type Identities struct {
 	Users map[string]Identity `yaml:"users"`
 	Teams map[string]Identity `yaml:"teams"`
 }
 
-// Identity is a user of the cluster, or what a team adds to one.
+// Identity is a user of the cluster, or what a team adds to a user.
 type Identity struct {
 	Username     string   `yaml:"username"`
 	Groups       []string `yaml:"groups"`
@@ -125,13 +125,13 @@ type Identity struct {
 	ClusterRoles []string `yaml:"clusterRoles"`
 }
 
-// Annotations say how many findings are shown on their lines; the others are counted.
+// Annotations limit how many findings a check run shows on their lines; the others are counted.
 type Annotations struct {
 	Max *int `yaml:"max"` // of one check run; 0 is none, nil is the default
 }
 
-// RootOptions is what the settings say about roots, and about the files that may hold rules. The names of the
-// repository and of the branch are those of roots.Options.
+// RootOptions converts the settings about roots and files with rules for roots.Options, with the given names of the
+// repository and the branch.
 func (s *Settings) RootOptions(repository, branches []string) roots.Options {
 	return roots.Options{
 		Include: s.Roots.Include, Exclude: s.Roots.Exclude, Limits: s.Limits.Render().Source,
@@ -140,20 +140,20 @@ func (s *Settings) RootOptions(repository, branches []string) roots.Options {
 	}
 }
 
-// Unrestricted reports whether kustomizations may name files that are not below their folders.
+// Unrestricted reports whether kustomizations may read files outside of their folders.
 func (s *Settings) Unrestricted() bool { return s.Kustomize.LoadRestrictor == LoadRestrictionsNone }
 
-// SameRoots reports whether other settings give the same roots.
+// SameRoots reports whether other settings select the same roots.
 func (s *Settings) SameRoots(other *Settings) bool {
 	return reflect.DeepEqual(s.Roots, other.Roots) && reflect.DeepEqual(s.Charts, other.Charts) && s.Limits == other.Limits &&
 		s.Kustomize == other.Kustomize
 }
 
-// OwnersPaths are the places of a CODEOWNERS file; the first that exists counts.
+// OwnersPaths lists the places of a CODEOWNERS file; the first that exists counts.
 func OwnersPaths() []string { return []string{".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"} }
 
-// AllApprovers returns who may approve exceptions, defaults filled in. Code owners are among them only where the tree has
-// a CODEOWNERS file.
+// AllApprovers returns who may approve exceptions, including defaults. Code owners are included only if the tree has a
+// CODEOWNERS file.
 func (s *Settings) AllApprovers() report.Approvers {
 	a := report.Approvers{
 		Users: s.Approvers.Users, Teams: s.Approvers.Teams, CodeOwners: true, Count: max(1, s.Approvers.Count),
@@ -165,8 +165,8 @@ func (s *Settings) AllApprovers() report.Approvers {
 	return a
 }
 
-// Read returns the settings of a tree. What cannot be read is a problem; the defaults then apply, but that nothing is
-// fetched where sources are named, and the problem fails the check. The error is that of the repository.
+// Read returns the settings of a tree. Invalid settings are problems, which fail the check. The defaults then apply,
+// except that nothing is fetched if the settings restrict sources. It fails for errors of the repository.
 func Read(t *tree.Tree) (*Settings, []report.Problem, error) {
 	s, problems, err := read(t)
 	if err != nil {
@@ -196,13 +196,13 @@ func read(t *tree.Tree) (*Settings, []report.Problem, error) {
 	if len(problems) > 0 {
 		s = Default()
 		if bytes.Contains(data, []byte("sources")) {
-			s.Sources.Allow = []string{} // it may be narrower than can be read
+			s.Sources.Allow = []string{} // the restriction may be narrower than the part that can be read
 		}
 	}
 	return s, problems, nil
 }
 
-// parseSettings decodes a settings file into s, which holds the defaults.
+// parseSettings decodes a settings file into s, which contains the defaults.
 func parseSettings(data []byte, s *Settings) []report.Problem {
 	documents, err := doc.Parse(Path, data, doc.Limits{Nodes: 20_000, Depth: 20})
 	var e *doc.Error
@@ -234,7 +234,7 @@ func parseSettings(data []byte, s *Settings) []report.Problem {
 	return s.judge()
 }
 
-// judge returns what is wrong with the values of settings.
+// judge validates the values of settings.
 func (s *Settings) judge() []report.Problem {
 	f := &form{}
 	f.words(s.written, reflect.TypeFor[Settings](), "")
@@ -271,7 +271,7 @@ func (s *Settings) judge() []report.Problem {
 	return slices.Concat(f.problems, s.chartProblems(), s.clusterProblems())
 }
 
-// globProblem returns what is wrong with a glob, empty for nothing.
+// globProblem returns the error of a glob; empty if it is valid.
 func globProblem(glob string) string {
 	if _, ok := tree.Clean(glob); !ok {
 		return fmt.Sprintf("%q points outside the repository", glob)
@@ -282,7 +282,7 @@ func globProblem(glob string) string {
 	return ""
 }
 
-// Edits names the fields that differ between two versions of the settings.
+// Edits lists the fields that differ between two versions of the settings.
 func Edits(a, b *Settings) []string {
 	var fields []string
 	x, y := reflect.ValueOf(*a), reflect.ValueOf(*b)
@@ -297,7 +297,7 @@ func Edits(a, b *Settings) []string {
 	return fields
 }
 
-// Under reports whether a path is one of the named files, lies in one of the named folders, or fits one of the globs.
+// Under reports whether a path is one of the named files, is in a named folder, or matches a glob.
 func Under(p string, named []string) bool {
 	return slices.ContainsFunc(named, func(n string) bool {
 		n = path.Clean(strings.TrimSuffix(n, "/"))
@@ -309,5 +309,5 @@ func Under(p string, named []string) bool {
 	})
 }
 
-// Teams are those whose members the settings map to users of the cluster, sorted.
+// Teams lists the teams that the settings map to users of the cluster, sorted.
 func (s *Settings) Teams() []string { return slices.Sorted(maps.Keys(s.Identities.Teams)) }
