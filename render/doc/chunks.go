@@ -16,14 +16,14 @@ type chunk struct {
 
 var lineInError = regexp.MustCompile(`\bline (\d+)\b`)
 
-// syntaxError rewrites a parser's error: the line becomes a field, the prefix goes.
+// syntaxError turns a parser's error into an Error: the line number becomes a field, and the prefix is removed.
 func (c chunk) syntaxError(path string, err error) *Error {
 	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
 	if m := lineInError.FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		text = strings.TrimPrefix(text, m[0]+": ")
 	}
-	last := 1 + bytes.Count(bytes.TrimRight(c.text, "\n"), []byte("\n")) // the parser may mean the end of the file
+	last := 1 + bytes.Count(bytes.TrimRight(c.text, "\n"), []byte("\n")) // the parser may report the line after the last one
 	return &Error{Path: path, Line: min(max(line, 1), last) + c.line, Message: "is not valid YAML: " + text,
 		Syntax: true}
 }
@@ -44,8 +44,8 @@ func DocumentAt(data []byte, line int) (text []byte, before int) {
 func chunks(data []byte) []chunk {
 	var out []chunk
 	start, startLine, line := 0, 0, 0
-	content := false   // whether the chunk has more than comments and directives
-	directive := false // whether it begins with a directive, which is for the document behind its marker
+	content := false   // whether the chunk contains more than comments and directives
+	directive := false // whether it begins with a directive, which applies to the document after the marker
 	for at := 0; at < len(data); line++ {
 		end := bytes.IndexByte(data[at:], '\n')
 		if end < 0 {
@@ -60,12 +60,12 @@ func chunks(data []byte) []chunk {
 				out = append(out, chunk{data[start:at], startLine})
 			}
 			if content || !directive {
-				// What came before was a document of its own, if an empty one: a chunk has only one.
+				// The text before is a document of its own, even if it is empty: a chunk has only one document.
 				start, startLine = at, line
 			}
 			directive = false
 			content = !blank(l[3:])
-		case isMarker(l, "...") && blank(l[3:]): // else the parser is to say what is wrong
+		case isMarker(l, "...") && blank(l[3:]): // otherwise the parser reports the error
 			if content {
 				out = append(out, chunk{data[start:at], startLine})
 			}
@@ -86,7 +86,7 @@ func isMarker(line []byte, marker string) bool {
 	return bytes.HasPrefix(line, []byte(marker)) && (len(line) == 3 || strings.IndexByte(" \t\r\n", line[3]) >= 0)
 }
 
-// blank reports whether there is nothing but spaces and a comment.
+// blank reports whether a text consists of spaces and a comment only.
 func blank(text []byte) bool {
 	text = bytes.TrimSpace(text)
 	return len(text) == 0 || text[0] == '#'

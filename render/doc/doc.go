@@ -1,8 +1,8 @@
-// Package doc parses the YAML and JSON files of a repository into nodes that know their lines, and
-// refuses what would cost more to read than it says.
+// Package doc parses the YAML and JSON files of a repository into nodes with line numbers, and refuses files that are
+// made to exhaust memory or time.
 //
-// It is the first thing that touches foreign input: aliases that multiply, anchors that hold themselves,
-// deep nesting, NUL bytes and invalid UTF-8 end here, with a file and a line.
+// It is the first code that reads untrusted input. Aliases that multiply, anchors that contain themselves, deep
+// nesting, NUL bytes and invalid UTF-8 are refused here, with a file and a line.
 package doc
 
 import (
@@ -19,9 +19,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits bound what is read at once. The zero value means the defaults, which no hand-written manifest meets.
+// Limits limit what one call reads. The zero value means the defaults, which no hand-written manifest reaches.
 type Limits struct {
-	Nodes int // nodes after every alias is replaced by what it stands for; default 500,000
+	Nodes int // nodes, counting the value of an alias at each use; default 500,000
 	Depth int // nesting of maps and lists; default 100
 }
 
@@ -31,20 +31,21 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Error describes what is wrong with a file and where. The message names no content of the file.
+// Error describes what is wrong with a file, and where. The message quotes nothing of the file.
 type Error struct {
 	Path    string
 	Line    int // 0: the whole file
 	Column  int
 	Message string
-	Syntax  bool // no reader of YAML takes it; of another, Lintel has its own reasons
+	Syntax  bool // no YAML parser accepts the file; false: only Lintel refuses it
 
-	// Unknown means that nothing is wrong with what is written: only the cluster, the operator or another repository has
-	// what it asks for, or Lintel does not evaluate it.
+	// Unknown means that the file itself is not wrong: it uses something that only the cluster, the operator or another
+	// repository has, or that Lintel does not evaluate.
 	Unknown bool
-	// Quotes means that the message may have something that is written in another repository or in a chart.
+	// Quotes means that the message may quote text from another repository or a chart.
 	Quotes bool
-	// Missing is what could not be had from outside, as people name it, and Reason why; empty: it is about something else.
+	// Missing is the remote source that is not available, in a form for people, and Reason is why; empty if the error
+	// is about something else.
 	Missing, Reason string
 }
 
@@ -55,12 +56,12 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Message)
 }
 
-// Parse reads all documents of a YAML or JSON file up to the first problem, which is returned with those before it; empty
-// ones are left out. The nodes are the documents' content, as it is written, with lines and columns of the file. The limits
-// hold for all documents together. An error is an *Error.
+// Parse reads all documents of a YAML or JSON file up to the first problem, and returns that with the documents before
+// it. Empty documents are left out. The nodes are the documents' content as written, with lines and columns of the
+// file. The limits apply to all documents together. An error is an *Error.
 func Parse(path string, data []byte, limits Limits) (documents []*yaml.Node, _ error) {
 	limits = limits.withDefaults()
-	// The parser's recursion follows the nesting; the cheapest bound comes before it.
+	// The parser recurses into the nesting, so this cheapest check comes first.
 	if line := deepLine(data, limits.Depth*2); line > 0 && bytes.IndexByte(data, 0) < 0 && utf8.Valid(data) {
 		return nil, &Error{Path: path, Line: line, Message: fmt.Sprintf("is nested more than %d levels deep", limits.Depth)}
 	}
@@ -77,8 +78,7 @@ func Parse(path string, data []byte, limits Limits) (documents []*yaml.Node, _ e
 	return documents, nil
 }
 
-// Documents is like [Parse], but what is wrong with one document does not hide the others, nor their problems. The
-// limits hold for each document.
+// Documents is like [Parse], but continues after a document with a problem. The limits apply to each document.
 func Documents(path string, data []byte, limits Limits) (documents []*yaml.Node, problems []Error) {
 	limits = limits.withDefaults()
 	for document, problem := range read(path, data) {
@@ -94,7 +94,7 @@ func Documents(path string, data []byte, limits Limits) (documents []*yaml.Node,
 	return documents, problems
 }
 
-// read yields the documents of a file, or what keeps one from being read.
+// read yields the documents of a file, or the problem of one that cannot be read.
 func read(path string, data []byte) iter.Seq2[*yaml.Node, *Error] {
 	return func(yield func(*yaml.Node, *Error) bool) {
 		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
@@ -112,7 +112,7 @@ func read(path string, data []byte) iter.Seq2[*yaml.Node, *Error] {
 			return
 		}
 		for _, c := range chunks(data) {
-			// YAML knows more line breaks than a chunk does, so that it may hold several documents.
+			// YAML knows more line breaks than chunks does, so a chunk may contain several documents.
 			for decoder := yaml.NewDecoder(bytes.NewReader(c.text)); ; {
 				var root yaml.Node
 				err := decode(decoder, &root)
@@ -137,8 +137,8 @@ func read(path string, data []byte) iter.Seq2[*yaml.Node, *Error] {
 	}
 }
 
-// Narrow returns the content of a file as UTF-8 where it says that it is UTF-16, which kubectl, Argo CD and kustomize
-// read, too; false where it does not say so.
+// Narrow returns the content of a file as UTF-8 if it is marked as UTF-16, which kubectl, Argo CD and kustomize read as
+// well; false if it is not.
 func Narrow(data []byte) ([]byte, bool) {
 	var order binary.ByteOrder = binary.LittleEndian
 	switch {
@@ -154,7 +154,7 @@ func Narrow(data []byte) ([]byte, bool) {
 	return []byte(string(utf16.Decode(units))), true
 }
 
-// decode turns a panic of the parser into an error: it happens on some malformed input.
+// decode turns a panic of the parser into an error. It panics on some malformed input.
 func decode(decoder *yaml.Decoder, into *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -166,7 +166,7 @@ func decode(decoder *yaml.Decoder, into *yaml.Node) (err error) {
 
 type measure struct {
 	budget, depth int
-	open          map[*yaml.Node]bool // anchors whose content is being walked
+	open          map[*yaml.Node]bool // anchors whose content is being visited
 }
 
 func (l Limits) measure() *measure {
@@ -209,8 +209,8 @@ func (m *measure) walk(n *yaml.Node, depth int) *Error {
 	return nil
 }
 
-// deepLine returns the first line whose flow brackets or block indicators open more than limit levels, 0
-// for none. It counts generously, brackets in strings too.
+// deepLine returns the first line where more than limit flow brackets or block indicators are open, 0 if there is none.
+// It may count too many, such as brackets in strings.
 func deepLine(data []byte, limit int) int {
 	depth, line, dashes := 0, 1, 0
 	for i, c := range data {
@@ -245,8 +245,8 @@ func invalidAt(data []byte) int {
 	return 0
 }
 
-// Vet refuses what Parse refuses for its cost, without parsing a file that cannot be costly: one that holds no
-// anchor. Broken YAML may pass. An error is an *Error.
+// Vet refuses files that Parse would refuse because of their cost. It parses a file only if that can be costly: if it
+// has an anchor. Invalid YAML may pass. An error is an *Error.
 func Vet(path string, data []byte, limits Limits) error {
 	limits = limits.withDefaults()
 	if bytes.IndexByte(data, '&') >= 0 || bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data) ||
@@ -260,8 +260,8 @@ func Vet(path string, data []byte, limits Limits) error {
 	return nil
 }
 
-// deepIndent reports whether a file may be nested deeper than limit: a line is indented that far, or opens that
-// many brackets.
+// deepIndent reports whether a file may be nested deeper than limit: a line is indented that far, or opens that many
+// brackets.
 func deepIndent(data []byte, limit int) bool {
 	indent, start, brackets := 0, true, 0
 	for _, c := range data {

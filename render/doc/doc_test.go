@@ -12,7 +12,7 @@ func TestParse(t *testing.T) {
 	for _, c := range []struct {
 		name, data string
 		documents  int
-		want       string // of the error
+		want       string // a part of the error
 	}{
 		{"empty", "", 0, ""},
 		{"comments", "# nothing\n---\n# nothing\n", 0, ""},

@@ -14,19 +14,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Editor edits the values of a file in its text: comments, order, quotes and indentation stay. An edit is verified by
-// [Editor.Apply]: the text that results holds what the file held, but for the values that were edited.
+// Editor edits values in the text of a file, and keeps comments, order, quotes and indentation. [Editor.Apply] verifies
+// the edits: the new text has to have the same values as before, except the edited ones.
 type Editor struct {
 	Offsets
-	// KeepLines keeps everything on its line: what is taken out leaves its line breaks, what is new comes last.
+	// KeepLines keeps every line number: removed text leaves its line breaks, and new text is added at the end.
 	KeepLines bool
 
-	documents []*yaml.Node // nil where they cannot be read
-	problems  int          // how many documents cannot
+	documents []*yaml.Node // nil if it cannot be read
+	problems  int          // how many documents cannot be read
 	newline   string
 }
 
-// ErrUncertain means that a text cannot be edited so that nothing else changes.
+// ErrUncertain means that a text cannot be edited without changing something else.
 var ErrUncertain = errors.New("an anchor, an alias or its formatting makes that unsafe")
 
 // NewEditor returns an editor of a file. Documents that cannot be read stay as they are.
@@ -40,21 +40,21 @@ func NewEditor(data []byte) *Editor {
 	return e
 }
 
-// Editable reports whether lines mean the same to the parser and to the editor: YAML 1.1 knows more line breaks.
+// Editable reports whether the parser and the editor see the same lines: YAML 1.1 knows more line breaks.
 func (e *Editor) Editable() bool {
 	return !strings.ContainsAny(e.Text, "\u0085\u2028\u2029") && strings.Count(e.Text, "\r") == strings.Count(e.Text, "\r\n")
 }
 
-// Spot is a value of a file: that of a key, an element of a list, or a document.
+// Spot is a value in a file: of a key, in a list, or a whole document.
 type Spot struct {
 	Document int
 	Pointer  string     // JSON Pointer (RFC 6901) in the document
-	Key      *yaml.Node // nil where it has none
+	Key      *yaml.Node // nil if it has none
 	Node     *yaml.Node
 	In       *yaml.Node // the map or list around it, nil for a document
 }
 
-// At lists the values of which the key or the value begins at a position of the file, the outer ones first.
+// At lists the values that begin, or whose keys begin, at a position of the file. The outer ones come first.
 func (e *Editor) At(line, column int) (found []Spot) {
 	var walk func(s Spot)
 	walk = func(s Spot) {
@@ -87,9 +87,9 @@ func (e *Editor) At(line, column int) (found []Spot) {
 	return found
 }
 
-// Edit is a change of values of one document: pieces of the text to replace, and what that means.
+// Edit is a change of values of one document: the pieces of text to replace, and how the values change.
 type Edit struct {
-	Unsafe string // why the text cannot be edited; empty where it can
+	Unsafe string // why the text cannot be edited; empty if it can
 
 	editor   *Editor
 	document int
@@ -105,24 +105,25 @@ type span struct {
 	text       string
 }
 
-// meaning is what becomes of the value at a place.
+// meaning is how the value at a place changes.
 type meaning struct {
 	tokens []string
 	do     func(any) any
 }
 
-// Len is how many documents can be read.
+// Len returns how many documents can be read.
 func (e *Editor) Len() int { return len(e.documents) }
 
-// Document is the value of one of the documents that can be read.
+// Document returns one of the documents that can be read.
 func (e *Editor) Document(i int) Spot { return Spot{Document: i, Node: e.documents[i]} }
 
-// Edit begins an edit; its pointers count from a value of the file.
+// Edit starts an edit. Its pointers are relative to a value of the file.
 func (e *Editor) Edit(s Spot) *Edit {
 	return &Edit{editor: e, document: s.Document, root: s.Node, base: tokens(s.Pointer)}
 }
 
-// Apply returns the text with edits made. It is [ErrUncertain] where that held anything else than what they mean.
+// Apply returns the text with the edits made. It returns [ErrUncertain] if the new text would have other values than
+// the edits mean.
 func (e *Editor) Apply(edits ...*Edit) ([]byte, error) {
 	var spans []span
 	want := make([]any, len(e.documents))
@@ -134,7 +135,7 @@ func (e *Editor) Apply(edits ...*Edit) ([]byte, error) {
 			return nil, errors.New(c.Unsafe)
 		}
 		for _, s := range c.spans {
-			if !slices.Contains(spans, s) { // what an alias stands for is edited once for all its uses
+			if !slices.Contains(spans, s) { // the value of an alias is edited once for all its uses
 				spans = append(spans, s)
 			}
 		}
@@ -158,7 +159,7 @@ func (e *Editor) Apply(edits ...*Edit) ([]byte, error) {
 	return data, nil
 }
 
-// splice replaces pieces of the text. It fails where two of them overlap.
+// splice replaces pieces of the text. It returns false if two of them overlap.
 func (e *Editor) splice(spans []span) ([]byte, bool) {
 	slices.SortStableFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
@@ -181,8 +182,8 @@ func (e *Editor) splice(spans []span) ([]byte, bool) {
 	return out.Bytes(), true
 }
 
-// Lines returns what an edit makes of the lines of the file: those taken out, from a line on or before it, and those that
-// come in their place.
+// Lines returns how an edit changes the lines of the file: the removed lines, starting at a line, and the lines added
+// in their place.
 func (c *Edit) Lines() (line int, removed, added []string) {
 	if len(c.spans) == 0 {
 		return 0, nil, nil
@@ -208,7 +209,7 @@ func (c *Edit) Lines() (line int, removed, added []string) {
 	return e.line(first), rows(e.Text[first:last]), rows(now)
 }
 
-// with returns a value in which that at a place is another.
+// with returns a copy of a value in which do has changed the value at a path.
 func with(v any, tokens []string, do func(any) any) any {
 	if len(tokens) == 0 {
 		return do(v)
@@ -235,12 +236,12 @@ func (c *Edit) fail(why string) { c.Unsafe = cmp.Or(c.Unsafe, why) }
 
 const unclear = "its end in the text is not certain"
 
-// mean notes what becomes of the value at a pointer.
+// mean records how the value at a pointer changes.
 func (c *Edit) mean(pointer string, do func(any) any) {
 	c.meaning = append(c.meaning, meaning{slices.Concat(c.base, tokens(pointer)), do})
 }
 
-// meanField notes what becomes of a field of the map around it.
+// meanField records how a field changes in the map that contains it.
 func (c *Edit) meanField(pointer string, do func(m map[string]any, key string)) {
 	list := tokens(pointer)
 	at := slices.Concat(c.base, list[:len(list)-1])
@@ -254,8 +255,8 @@ func (c *Edit) meanField(pointer string, do func(m map[string]any, key string)) 
 
 func (c *Edit) put(start, end int, text string) { c.spans = append(c.spans, span{start, end, text}) }
 
-// entry finds what a pointer leads to, as it is written: the map or list around it and its index there; values of merge
-// keys belong elsewhere. flow says that it is in brackets.
+// entry finds the value of a pointer in the text: the map or list that contains it, and the index in there. It does not
+// follow merge keys. flow means that it is written in brackets.
 func (c *Edit) entry(pointer string) (in *yaml.Node, index int, flow, ok bool) {
 	n := c.root
 	for _, token := range tokens(pointer) {
@@ -312,7 +313,7 @@ func (c *Edit) Set(pointer string, value any) {
 	c.put(c.editor.lineStart(start), c.editor.lineEnd(end), "")
 }
 
-// colon is the offset behind the colon of a key, -1 where there is none.
+// colon returns the offset after the colon of a key, -1 if there is none.
 func (c *Edit) colon(in *yaml.Node, i int) int {
 	if in.Kind != yaml.MappingNode {
 		return -1
@@ -348,7 +349,7 @@ func (c *Edit) Rename(pointer, name string) {
 // IsFlow reports whether a value is written in brackets.
 func IsFlow(n *yaml.Node) bool { return n.Style&yaml.FlowStyle != 0 }
 
-// Block is a value as YAML on lines.
+// Block returns a value as YAML in block style.
 func Block(value any) (string, bool) {
 	var b strings.Builder
 	e := yaml.NewEncoder(&b)
@@ -359,7 +360,7 @@ func Block(value any) (string, bool) {
 	return b.String(), true
 }
 
-// inline is a value as it is written on one line in the place of another, in brackets or not.
+// inline returns a value as YAML on one line to replace another, in brackets if needed.
 func inline(value any, was *yaml.Node, flow bool) (string, bool) {
 	if text, ok := value.(string); ok && was != nil && !strings.ContainsAny(text, "\r\n") {
 		switch {
@@ -405,7 +406,7 @@ func setFlow(n *yaml.Node) {
 	}
 }
 
-// plainValue is a value as [Value] reads it.
+// plainValue returns a value in the form that [Value] returns.
 func plainValue(value any) any {
 	text, ok := Block(value)
 	documents, err := Parse("", []byte(text), Limits{})

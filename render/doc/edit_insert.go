@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Insert writes a field into a map, or below a key without a value: behind the last field where that ends on its line,
-// else as the first one where there is a place, in lines of its own.
+// Insert adds a field to a map, or below a key without a value. It adds it after the last field if that ends on its
+// line, otherwise, if possible, as the first field on lines of its own.
 func (c *Edit) Insert(pointer string, value any) {
 	list := tokens(pointer)
 	name, parent := list[len(list)-1], pointer[:strings.LastIndexByte(pointer, '/')]
@@ -58,7 +58,7 @@ func (c *Edit) Insert(pointer string, value any) {
 	}
 }
 
-// insertLines writes a field on lines of its own, before an offset.
+// insertLines inserts a field on lines of its own at an offset.
 func (c *Edit) insertLines(at, indent int, name string, value any) {
 	text, ok := Block(map[string]any{name: value})
 	if !ok {
@@ -74,7 +74,7 @@ func (c *Edit) insertLines(at, indent int, name string, value any) {
 	c.put(at, at, text)
 }
 
-// appendFlow writes a field as the last one into braces.
+// appendFlow appends a field to a map in braces.
 func (c *Edit) appendFlow(m *yaml.Node, name string, value any) {
 	text, ok := inline(map[string]any{name: value}, nil, true)
 	if len(m.Content) > 0 && m.Content[0].Style&yaml.DoubleQuotedStyle != 0 {
@@ -96,8 +96,8 @@ func (c *Edit) appendFlow(m *yaml.Node, name string, value any) {
 	c.put(end, end, text)
 }
 
-// Move takes a field out of a map and writes its text, with what another edit makes of it, under a name as the first
-// field into other maps. Its comments go with it to the first of them that has lines of its own.
+// Move removes a field from a map and inserts its text, as changed by another edit, under a new name as the first field
+// of other maps. Its comments are moved to the first of these that has lines of its own.
 func (c *Edit) Move(pointer string, within *Edit, name string, to ...string) {
 	in, i, _, ok := c.entry(pointer)
 	if !ok || in.Kind != yaml.MappingNode {
@@ -136,7 +136,7 @@ func (c *Edit) Move(pointer string, within *Edit, name string, to ...string) {
 	}
 	gone := c.spans[len(c.spans)-1].start
 	carried := IsFlow(in) || len(around.before) == 0 && around.behind == ""
-	written := map[*yaml.Node]bool{} // an alias repeats what is written once
+	written := map[*yaml.Node]bool{} // an alias uses the same text again
 	for _, pointer := range to {
 		in, i, _, ok := c.entry(pointer)
 		if !ok {
@@ -163,7 +163,7 @@ func (c *Edit) Move(pointer string, within *Edit, name string, to ...string) {
 		c.prepend(m, target)
 	}
 	if !carried {
-		// There is no place for the comments beside the field, so they stay where they were.
+		// No target has lines for the comments, so they stay where they were.
 		c.put(gone, gone, around.lines(key.Column-1, e.newline))
 	}
 }
@@ -197,7 +197,7 @@ func (c comments) lines(indent int, newline string) string {
 	return b.String()
 }
 
-// field is what is written into a map.
+// field is a field to insert into a map.
 type field struct {
 	key       *yaml.Node // of the map, nil where that is an element
 	name, raw string
@@ -211,7 +211,7 @@ func (f field) onLines(m *yaml.Node) bool {
 	return !IsFlow(m) && f.key != nil && m.Content[0].Line > f.key.Line
 }
 
-// prepend writes a field as the first one of a map.
+// prepend inserts a field as the first one of a map.
 func (c *Edit) prepend(m *yaml.Node, f field) {
 	e, first := c.editor, m.Content[0]
 	switch {
@@ -242,7 +242,7 @@ func (c *Edit) prepend(m *yaml.Node, f field) {
 	}
 }
 
-// prependFlow writes a field into braces, with quotes where the other keys have them.
+// prependFlow inserts a field into braces, with a quoted key if the other keys are quoted.
 func (c *Edit) prependFlow(m *yaml.Node, f field) {
 	if f.block || strings.Contains(f.raw, "\n") {
 		c.fail("the rule is written in braces, and the value is not")
@@ -264,7 +264,7 @@ func (c *Edit) prependFlow(m *yaml.Node, f field) {
 	c.put(at, at, name+": "+raw+","+separator)
 }
 
-// Wrap puts a value below a key: a list as it is, a map as the one element of a list.
+// Wrap puts a value below a new key: a list directly, a map as the only element of a list.
 func (c *Edit) Wrap(pointer, name string) {
 	in, i, _, ok := c.entry(pointer)
 	if !ok || in.Kind != yaml.MappingNode {

@@ -1,6 +1,6 @@
 package doc
 
-// Overlaps reports whether two edits of one file replace the same text by different ones.
+// Overlaps reports whether two edits of one file replace the same text differently.
 func (c *Edit) Overlaps(other *Edit) bool {
 	for _, a := range c.spans {
 		for _, b := range other.spans {
@@ -12,7 +12,7 @@ func (c *Edit) Overlaps(other *Edit) bool {
 	return false
 }
 
-// Join returns edits of one document as one. What the later ones mean is made of the result of the earlier ones.
+// Join returns several edits of one document as one edit. The later ones are applied to the result of the earlier ones.
 func Join(edits ...*Edit) *Edit {
 	out := *edits[0]
 	out.spans, out.meaning = nil, nil

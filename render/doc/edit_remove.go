@@ -65,20 +65,20 @@ func seq(n int) []int {
 	return list
 }
 
-// dash is where the line of an element's dash begins; false where there is more on that line before the element.
+// dash returns where the line of a list element's dash begins; false if there is more on that line before the element.
 func (c *Edit) dash(item *yaml.Node) (int, bool) {
 	before := strings.TrimRight(c.editor.Text[:c.editor.Of(item)], " \r\n")
 	at := len(before) - 1
 	return c.editor.lineStart(len(before)), at >= 0 && before[at] == '-' && c.editor.isFirst(at)
 }
 
-// comments are those that belong to a field: the lines before it, and the one behind it.
+// comments are the comments of a field: the lines before it, and the one at its end.
 type comments struct {
 	before []string
 	behind string
 }
 
-// Remove takes a field out of a map, on request with the comments above it.
+// Remove removes a field from a map, on request with the comments above it.
 func (c *Edit) Remove(pointer string, withComments bool) {
 	c.remove(pointer, withComments)
 }
@@ -124,7 +124,7 @@ func (c *Edit) remove(pointer string, withComments bool) (found comments) {
 	return found
 }
 
-// removeFlow takes a field out of braces, with a comma: the one behind, or that before what is last.
+// removeFlow removes a field from braces, with the comma after it, or before it if the field is the last.
 func (c *Edit) removeFlow(in *yaml.Node, i, end int) {
 	start := c.editor.Of(in.Content[i])
 	if i+2 < len(in.Content) {

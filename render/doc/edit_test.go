@@ -59,7 +59,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// Whatever is edited, the file then holds what it held but for that, or nothing is edited.
+// An edit changes what it should and nothing else, or nothing is edited.
 func FuzzEdit(f *testing.F) {
 	for _, text := range []string{"a: [b, c]\nd: {e: f}\n", "- a: b # c\n  d: |\n    e\n- \"f\"\n", `{"a": {"b": [1, 2]}}`,
 		"a: &x [b]\nc: *x\n<<: {d: e}\n", "? a\n: b\nc: !!str 1\n", "a:\n- b\n- - c\n", "a: 'b\n  c'\nd: e\n---\nf: g\n"} {

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Deref follows aliases to the value they stand for.
+// Deref follows aliases to their value.
 func Deref(n *yaml.Node) *yaml.Node {
 	for n != nil && n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -22,7 +22,7 @@ func IsMerge(key *yaml.Node) bool {
 		(key.Tag == "" || key.Tag == "!" || key.ShortTag() == "!!merge")
 }
 
-// Merged lists what the value of a merge key merges in, the first of which wins.
+// Merged lists the maps that the value of a merge key merges in. The first one has priority.
 func Merged(value *yaml.Node) []*yaml.Node {
 	value = Deref(value)
 	if value == nil || value.Kind != yaml.SequenceNode {
@@ -39,7 +39,7 @@ func derefAll(list []*yaml.Node) []*yaml.Node {
 	return values
 }
 
-// Key is the text of a key or another scalar as the readers of Kubernetes see it: aliases are followed and !!binary
+// Key returns the text of a key or another scalar as Kubernetes reads it: aliases are followed and !!binary
 // (https://yaml.org/type/binary.html) is decoded.
 func Key(n *yaml.Node) string {
 	n = Deref(n)
@@ -51,9 +51,9 @@ func Key(n *yaml.Node) string {
 	return n.Value
 }
 
-// Fields yields the keys and values of a map: its own as they are written, then those of its merge keys and it
-// does not have itself. Of several merge keys the last wins, as for kubectl; of the maps of one merge key the first. Of
-// a key that is written twice the last counts.
+// Fields yields the keys and values of a map: first its own as written, then those of its merge keys that it does not
+// have itself. Of several merge keys the last has priority, as in kubectl; of the maps of one merge key the first has.
+// If a key is written twice, the last one counts.
 func Fields(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(key, value *yaml.Node) bool) {
 		n := Deref(n)
@@ -102,7 +102,7 @@ func mergedFields(n *yaml.Node, yield func(key, value *yaml.Node) bool) {
 	}
 }
 
-// Keys lists the keys of a map and of what it merges in, those twice that are written twice.
+// Keys lists the keys of a map and of the maps it merges in. A key that is written twice is listed twice.
 func Keys(n *yaml.Node) []string {
 	var list []string
 	for key := range Fields(n) {
@@ -111,7 +111,7 @@ func Keys(n *yaml.Node) []string {
 	return list
 }
 
-// Field returns the key and the value of a field of a map, nil where it has none (see [Fields]).
+// Field returns the key and the value of a field of a map, nil if it has none (see [Fields]).
 func Field(n *yaml.Node, name string) (key, value *yaml.Node) {
 	for k, v := range Fields(n) {
 		if Deref(k).Kind == yaml.ScalarNode && Key(k) == name {
@@ -121,7 +121,7 @@ func Field(n *yaml.Node, name string) (key, value *yaml.Node) {
 	return key, value
 }
 
-// Text is the value of a scalar field of a map, empty where it has none.
+// Text returns the value of a scalar field of a map, empty if it has none.
 func Text(n *yaml.Node, name string) string {
 	_, v := Field(n, name)
 	if v == nil || v.Kind != yaml.ScalarNode {
@@ -130,7 +130,7 @@ func Text(n *yaml.Node, name string) string {
 	return Key(v)
 }
 
-// Items lists the elements of a list field of a map.
+// Items returns the elements of a list field of a map.
 func Items(n *yaml.Node, name string) []*yaml.Node {
 	_, v := Field(n, name)
 	if v == nil || v.Kind != yaml.SequenceNode {

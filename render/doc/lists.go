@@ -6,8 +6,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Unlist returns the objects of a document: the items of a list, of lists in it too, as kubectl and the GitOps
-// controllers flatten them, and the document itself otherwise. Items of a PodList need not say what they are
+// Unlist returns the objects of a document: if it is a list, the items, also of lists in it, as kubectl and the GitOps
+// controllers flatten them; otherwise the document itself. Items of a list such as PodList may lack apiVersion and kind
 // (k8s.io/apimachinery, unstructuredJSONScheme.decodeToList).
 func Unlist(n *yaml.Node) []*yaml.Node {
 	kind, isList := strings.CutSuffix(Text(n, "kind"), "List")
@@ -24,7 +24,7 @@ func Unlist(n *yaml.Node) []*yaml.Node {
 	return list
 }
 
-// listed is an item of a list that says what it is: by the list.
+// listed returns an item of a list with the apiVersion and kind that follow from the list.
 func listed(item, list *yaml.Node, kind string) *yaml.Node {
 	copied := *item
 	copied.Content = nil

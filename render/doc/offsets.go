@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Offsets finds in a text the bytes of the nodes that were parsed from it.
+// Offsets finds the byte offsets of parsed nodes in their text.
 type Offsets struct {
 	Text  string
 	Lines []int // where each line begins
@@ -29,8 +29,8 @@ func NewOffsets(text string) Offsets {
 	return o
 }
 
-// Of returns where a node begins: its anchor or tag, if it has one; the end of the text where that is not in it. Columns
-// count characters.
+// Of returns the offset where a node begins, with its anchor or tag; the end of the text if the position is outside of
+// it. Columns count characters.
 func (o Offsets) Of(n *yaml.Node) int {
 	if n.Line < 1 || n.Line > len(o.Lines) {
 		return len(o.Text)
@@ -53,7 +53,7 @@ func (o Offsets) line(at int) int { return 1 + strings.Count(o.Text[:at], "\n") 
 
 func (o Offsets) lineStart(at int) int { return strings.LastIndexByte(o.Text[:at], '\n') + 1 }
 
-// lineEnd is behind the line break of the line that an offset is in, or the end of the text.
+// lineEnd returns the offset after the line break of a line, or the end of the text.
 func (o Offsets) lineEnd(at int) int {
 	if i := strings.IndexByte(o.Text[at:], '\n'); i >= 0 {
 		return at + i + 1
@@ -61,11 +61,11 @@ func (o Offsets) lineEnd(at int) int {
 	return len(o.Text)
 }
 
-// isFirst reports whether nothing but spaces stands before an offset on its line.
+// isFirst reports whether only spaces are before an offset on its line.
 func (o Offsets) isFirst(at int) bool { return strings.Trim(o.Text[o.lineStart(at):at], " ") == "" }
 
-// Span returns where the value of a node begins, behind its anchor and tag, and the offset behind its last character.
-// It returns false where that cannot be told.
+// Span returns the offsets of a node's value: where it begins, after its anchor and tag, and where it ends. It returns
+// false if that cannot be determined.
 func (o Offsets) Span(n *yaml.Node) (start, end int, ok bool) {
 	start = o.Of(n)
 	for n.Kind != yaml.AliasNode && start < len(o.Text) && (o.Text[start] == '&' || o.Text[start] == '!') {
@@ -99,7 +99,7 @@ func (o Offsets) scalarEnd(n *yaml.Node, at int) (int, bool) {
 	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
 		return o.quotedEnd(at)
 	}
-	// A plain scalar on several lines reads as if these were one.
+	// The line breaks in a plain scalar on several lines are read as spaces.
 	for value := n.Value; value != ""; {
 		if at >= len(o.Text) {
 			return 0, false
@@ -118,7 +118,7 @@ func (o Offsets) scalarEnd(n *yaml.Node, at int) (int, bool) {
 	return at, true
 }
 
-// blockEnd is behind the last line of a literal or folded scalar: those indented as deep as its first one.
+// blockEnd returns the offset after the last line of a literal or folded scalar.
 func (o Offsets) blockEnd(at int) int {
 	end, indent := o.lineEnd(at), -1
 	for next := end; next < len(o.Text); next = o.lineEnd(next) {
@@ -146,7 +146,7 @@ func (o Offsets) quotedEnd(at int) (int, bool) {
 	return at + n, n > 0
 }
 
-// flowEnd is behind the bracket that closes the one at an offset.
+// flowEnd returns the offset after the bracket that closes the one at an offset.
 func (o Offsets) flowEnd(at int) (int, bool) {
 	depth := 0
 	for i := at; i < len(o.Text); i++ {
@@ -158,7 +158,7 @@ func (o Offsets) flowEnd(at int) (int, bool) {
 				return i + 1, true
 			}
 		case '\'', '"':
-			// Inside of a plain scalar a quote is a character like any other.
+			// Inside a plain scalar a quote is an ordinary character.
 			if i == 0 || strings.IndexByte(" \t\r\n,[{:", o.Text[i-1]) < 0 {
 				continue
 			}
@@ -176,7 +176,7 @@ func (o Offsets) flowEnd(at int) (int, bool) {
 	return 0, false
 }
 
-// QuotedLength returns how many bytes a quoted scalar has that a text begins with; 0 if it does not end.
+// QuotedLength returns the length in bytes of the quoted scalar at the start of a text; 0 if it has no end.
 func QuotedLength(s string) int {
 	if s == "" {
 		return 0
@@ -195,8 +195,8 @@ func QuotedLength(s string) int {
 	return 0
 }
 
-// Columns returns where a flow scalar that starts at a column of a line begins and where it ends (the column behind it);
-// both are 0 where it does not end on that line. The columns of a quoted one are with its quotes.
+// Columns returns the columns where a flow scalar begins and ends (exclusive) on a line, including its quotes. Both are
+// 0 if it does not end on that line.
 func Columns(line []rune, column int, n *yaml.Node) (int, int) {
 	if column < 1 || column > len(line) {
 		return 0, 0

@@ -20,7 +20,7 @@ func Plain(path string, document *yaml.Node) (*yaml.Node, *Error) {
 	return n, err
 }
 
-// plain holds what anchors stand for.
+// plain has the plain value of each anchor.
 type plain map[*yaml.Node]*yaml.Node
 
 func (p plain) node(n *yaml.Node) (*yaml.Node, *Error) {
@@ -63,7 +63,7 @@ func withContent(n *yaml.Node, content []*yaml.Node) *yaml.Node {
 	return &copied
 }
 
-// flat returns a map without merge keys, their fields last.
+// flat returns a map without merge keys; the merged fields come last.
 func flat(n *yaml.Node) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if !IsMerge(n.Content[i]) {
@@ -78,7 +78,7 @@ func flat(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// distinct refuses keys that are not scalars, and those that are written twice with different values.
+// distinct refuses keys that are not scalars, and keys that are written twice with different values.
 func distinct(n *yaml.Node) *Error {
 	seen := make(map[string]*yaml.Node, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -105,7 +105,7 @@ func plainKey(key *yaml.Node) *yaml.Node {
 	return key
 }
 
-// keyName is a key as JSON spells it: numbers and booleans become their text.
+// keyName returns a key as JSON writes it: numbers and booleans become text.
 func keyName(key *yaml.Node) string {
 	key = Deref(key)
 	switch v := scalar(key, true).(type) {

@@ -8,8 +8,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// Print writes an object of JSON values down as YAML (numbers are int64 where they are whole, else float64), byte for
-// byte as sigs.k8s.io/yaml does. That goes by way of JSON and reads it back, which costs more than the rest.
+// Print returns an object of JSON values as YAML (whole numbers are int64, others float64), byte for byte as
+// sigs.k8s.io/yaml prints it. That package converts to JSON and reads it back, which costs more than the rest.
 func Print(object any) (data []byte, err error) {
 	if hasWholeFloat(object) {
 		return sigsyaml.Marshal(object)
@@ -25,7 +25,7 @@ func Print(object any) (data []byte, err error) {
 	return data, nil
 }
 
-// hasWholeFloat reports whether there is a number in an object that JSON writes in another way than YAML: 2e3.
+// hasWholeFloat reports whether an object contains a number that JSON writes in another way than YAML, such as 2e3.
 func hasWholeFloat(object any) bool {
 	switch v := object.(type) {
 	case float64:

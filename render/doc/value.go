@@ -7,9 +7,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Value converts a node to JSON values: whole numbers are int64, aliases and merge keys are resolved, of a key that is
-// written twice the last counts. A file that is deployed as it is is read the way the API server's clients read it
-// (plain): YAML 1.1 booleans are booleans, dates are text. What kustomize built is read the way kustomize prints it.
+// Value converts a node to JSON values: whole numbers are int64, aliases and merge keys are resolved, and the last of
+// repeated keys counts. If plain is set, scalars are read as the API server's clients read them, as in a file that is
+// deployed as it is: YAML 1.1 booleans are booleans, dates are text. Otherwise they are read as kustomize prints them,
+// as in its output.
 func Value(n *yaml.Node, plain bool) any {
 	n = Deref(n)
 	if n == nil {
@@ -74,7 +75,7 @@ func floatOf(n *yaml.Node) any {
 	return f
 }
 
-// Bool reads a scalar that kubectl and the GitOps controllers take for a boolean: one that is tagged so, or one of the
+// Bool reads a scalar that kubectl and the GitOps controllers read as a boolean: one with the tag !!bool, or one of the
 // words of YAML 1.1 without quotes (https://yaml.org/type/bool.html).
 func Bool(n *yaml.Node) (value, ok bool) {
 	const marked = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle |

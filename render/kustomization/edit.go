@@ -11,22 +11,22 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Position is where something stands in a file; both count from 1.
+// Position is a place in a file; lines and columns count from 1.
 type Position struct{ Line, Column int }
 
-// Edits are what of a file is written in another way.
+// Edits are changes of a kustomization file.
 type Edits struct {
-	Without    []Position         // entries of lists that are left out: what stands at, or holds, one of them
-	Values     map[Position]Value // of scalars
-	Components []string           // come in front of the components that there are
+	Without    []Position         // list entries to leave out, by a position in each
+	Values     map[Position]Value // changes of scalars
+	Components []string           // inserted before the existing components
 }
 
-// Value is a part of a scalar and what stands in its place.
+// Value replaces a part of a scalar.
 type Value struct{ Old, New string }
 
-// Edit returns the file without what is left out, and its text with all edits: what stays keeps its line. In the file
-// that is returned the values are what they were. It returns false where it cannot be done: an entry is in no list of the
-// file, or an alias stands for what is edited.
+// Edit returns the file without the entries to leave out, and its text with all edits; every remaining line keeps its
+// number. The returned file still has the values from before the edits. It returns false if an edit is not possible: an
+// entry is in no list of the file, or an edited value is an alias.
 func (f *File) Edit(data []byte, e Edits) (*File, []byte, bool) {
 	editor := doc.NewEditor(data)
 	editor.KeepLines = true
@@ -75,7 +75,7 @@ func (f *File) Edit(data []byte, e Edits) (*File, []byte, bool) {
 	return out, text, err == nil
 }
 
-// entryAt is the field and the index of the entry of a list that a position is in.
+// entryAt returns the field and the index of the list entry at a position.
 func entryAt(e *doc.Editor, at Position) (list string, index int, ok bool) {
 	for _, s := range e.At(at.Line, at.Column) {
 		if tokens := strings.Split(s.Pointer, "/"); len(tokens) > 2 {
@@ -86,13 +86,13 @@ func entryAt(e *doc.Editor, at Position) (list string, index int, ok bool) {
 	return "", -1, false
 }
 
-// without is a map whose lists lack some of their items.
+// without returns a map whose lists lack some of their items.
 func without(n *yaml.Node, gone map[string][]int) *yaml.Node {
 	node := *n
 	node.Content = slices.Clone(n.Content)
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		var left []int
-		for written, items := range gone { // in some letter case
+		for written, items := range gone { // written may have any letter case
 			if strings.EqualFold(written, node.Content[i].Value) {
 				left = items
 			}

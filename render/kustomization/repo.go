@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Repo is a folder of a remote git repository, as kustomize reads it from an entry.
+// Repo is a folder of a remote git repository, as kustomize understands an entry.
 type Repo struct {
-	URL        string // what it hands to "git fetch"
+	URL        string // the argument of "git fetch"
 	Folder     string // in the repository, as written; may be empty
 	Ref        string // empty: HEAD
 	Submodules bool
-	// Marked means that the address is made for kustomize: it has a revision, or it says where the repository ends and the
-	// folder begins. What it has no marks of may as well be the address of a file.
+	// Marked means that the address is clearly meant for kustomize: it has a revision, or marks where the repository
+	// ends and the folder begins. Any other address may just as well be that of a file.
 	Marked bool
 }
 
-// Disk reports whether the repository is a folder of whoever builds.
+// Disk reports whether the repository is on the disk of the machine that builds.
 func (r Repo) Disk() bool { return strings.HasPrefix(r.URL, "file://") }
 
 var (
@@ -27,8 +27,8 @@ var (
 	userName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]*@`)
 )
 
-// ParseRepo reads an entry as kustomize does where it expects a folder. It returns false for one that is not an address
-// of a git repository: such an entry is a path beside the kustomization.
+// ParseRepo parses an entry as kustomize does for a folder. It returns false if the entry is not the address of a git
+// repository: then it is a path relative to the kustomization.
 func ParseRepo(entry string) (Repo, bool) {
 	if strings.HasPrefix(entry, "/") {
 		return Repo{}, false
@@ -49,7 +49,7 @@ func ParseRepo(entry string) (Repo, bool) {
 	return r, true
 }
 
-// query reads what stands behind the question mark; one that cannot be read says nothing.
+// query reads the part after the question mark, and ignores it if it is invalid.
 func (r *Repo) query(query string) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -63,7 +63,7 @@ func (r *Repo) query(query string) {
 	}
 }
 
-// splitHost takes the part up to the host's end off an address. GitHub's is normalized.
+// splitHost splits an address after the host. An address on GitHub is normalized.
 func splitHost(address string) (host, rest string, ok bool) {
 	address, _ = cutFold(address, "git::")
 	scheme, user := "", ""
@@ -101,8 +101,8 @@ func splitHost(address string) (host, rest string, ok bool) {
 	return scheme + user + host, rest, host != ""
 }
 
-// splitFolder takes the rest of an address apart into the repository's and the folder's path. It is marked where the
-// address says so itself.
+// splitFolder splits the rest of an address into the paths of the repository and the folder. marked means that the
+// address itself says where the repository ends.
 func splitFolder(rest string, whole bool) (repository, folder string, marked, ok bool) {
 	const azure = "_git/"
 	if at := strings.Index(rest, azure); at >= 0 {
@@ -130,19 +130,19 @@ func splitFolder(rest string, whole bool) (repository, folder string, marked, ok
 	return parts[0] + "/" + parts[1], parts[2], false, true
 }
 
-// leaves reports whether a folder is outside of its repository.
+// leaves reports whether a path leads out of the repository.
 func leaves(folder string) bool {
 	clean := path.Clean(strings.TrimPrefix(folder, "/"))
 	return clean == ".." || strings.HasPrefix(clean, "../")
 }
 
-// rawOfGitHub reports whether a path behind a repository of GitHub is of files that it serves.
+// rawOfGitHub reports whether a path after a GitHub repository is one where GitHub serves files.
 func rawOfGitHub(folder string) bool {
 	first, _, _ := strings.Cut(folder, "/")
 	return first == "raw" || first == "releases" || first == "archive"
 }
 
-// cutFold is strings.CutPrefix for a prefix in lower case, in any letter case.
+// cutFold is strings.CutPrefix for a lower-case prefix, ignoring letter case.
 func cutFold(s, prefix string) (string, bool) {
 	if len(s) >= len(prefix) && strings.ToLower(s[:len(prefix)]) == prefix {
 		return s[len(prefix):], true
@@ -150,8 +150,7 @@ func cutFold(s, prefix string) (string, bool) {
 	return s, false
 }
 
-// FileURL returns the address that kustomize would get an entry from where it expects a file, and false for one that is
-// a path.
+// FileURL returns the URL that kustomize would use for an entry where it expects a file; false if the entry is a path.
 func FileURL(entry string) (string, bool) {
 	if u, err := url.Parse(entry); err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return "", false
@@ -163,9 +162,9 @@ func FileURL(entry string) (string, bool) {
 	return u.String(), true
 }
 
-// FileFirst reports whether the address of a file or a repository is rather a file's: kustomize asks for the file first
-// and takes the repository only where there is none, or it is not YAML. Of an address that is made for a repository a
-// server has no file.
+// FileFirst reports whether an address should be tried as a file before it is tried as a repository. Kustomize asks for
+// the file first and takes the repository only if there is none, or it is not YAML; but for an address meant for a
+// repository, no server has a file.
 func FileFirst(entry string, r Repo) bool {
 	address, _, _ := strings.Cut(entry, "?")
 	switch path.Ext(address) {

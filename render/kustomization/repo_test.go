@@ -89,8 +89,8 @@ func TestFileURL(t *testing.T) {
 	}
 }
 
-// agrees compares with what kustomize writes into annotations about where a resource came from: its reading of an entry
-// is not to be seen anywhere else.
+// agrees compares with the annotations in which kustomize records where a resource came from: they are the only place
+// where its parsing of an entry can be seen.
 func agrees(t *testing.T, entry string) {
 	t.Helper()
 	log.SetOutput(io.Discard)

@@ -7,15 +7,15 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// guard guards kustomize's global schema. Builds only read it once it is there, so they run side by side, but one that
-// sets a schema of its own changes what the others see and runs alone. What kyaml's own lock does not cover is a first
-// reading of the schema beside a look at it; hence it is read before builds meet.
+// guard protects kustomize's global schema. Builds only read it, so they may run concurrently; a build that sets a
+// schema of its own changes it for the others, and so runs alone. kyaml's own lock does not cover loading the schema
+// while another goroutine reads it, so the schema is loaded before builds run concurrently.
 var guard struct {
 	sync.RWMutex
-	ready bool // the built-in schema is there, and no other
+	ready bool // the built-in schema is loaded, and no other
 }
 
-// WithSchema calls f, which only reads the schema, beside others that do.
+// WithSchema calls f, which only reads the schema. Several calls may run concurrently.
 func WithSchema(f func()) {
 	guard.RLock()
 	for !guard.ready {
@@ -32,7 +32,7 @@ func WithSchema(f func()) {
 	f()
 }
 
-// WithOwnSchema calls f, which sets a schema of its own, while nobody else uses the schema.
+// WithOwnSchema calls f, which sets a schema of its own, while nothing else uses the schema.
 func WithOwnSchema(f func()) {
 	guard.Lock()
 	defer guard.Unlock()
@@ -41,7 +41,7 @@ func WithOwnSchema(f func()) {
 	f()
 }
 
-// ResetSchema puts the schema back to where it was when the program started.
+// ResetSchema restores the schema as it was when the program started.
 func ResetSchema() { WithOwnSchema(func() {}) }
 
 func reset() {
@@ -49,10 +49,10 @@ func reset() {
 	guard.ready = false
 }
 
-// ClusterScoped reports whether kustomize holds a kind for one whose objects have no namespace. Of a schema that a
-// root sets for itself it knows nothing.
+// ClusterScoped reports whether kustomize treats the objects of a kind as having no namespace. It does not consider a
+// schema that a root sets for itself.
 func ClusterScoped(apiVersion, kind string) bool {
-	guard.RLock() // the schema need not be there: kyaml knows the scopes without it
+	guard.RLock() // the schema need not be loaded: kyaml knows the scopes without it
 	defer guard.RUnlock()
 	return openapi.IsCertainlyClusterScoped(yaml.TypeMeta{APIVersion: apiVersion, Kind: kind})
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Kustomize gives a namespace to what it does not know: a FlowSchema has none, and v1 of it is newer than its schema.
+// Kustomize gives a namespace to objects of kinds it does not know: a FlowSchema has none, but v1 of it is newer than
+// kustomize's schema.
 func TestClusterScoped(t *testing.T) {
 	for kind, want := range map[[2]string]bool{
 		{"v1", "Namespace"}: true, {"v1", "Pod"}: false, {"flowcontrol.apiserver.k8s.io/v1beta1", "FlowSchema"}: true,
@@ -19,7 +20,7 @@ func TestClusterScoped(t *testing.T) {
 
 func TestOwnSchemasRunAlone(t *testing.T) {
 	var all sync.WaitGroup
-	alone := 0 // the race detector sees whether anything runs beside
+	alone := 0 // the race detector notices if anything runs concurrently
 	for range 8 {
 		all.Go(func() { WithOwnSchema(func() { alone++ }) })
 		all.Go(func() { WithSchema(func() { _ = alone }) })

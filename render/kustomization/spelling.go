@@ -12,12 +12,12 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Kustomize reads a kustomization by way of JSON (types.Kustomization.Unmarshal): letter case does not count in the
-// names of fields, of a field that is written twice the last counts, aliases can be names, and !!binary is decoded. A
-// reader that knows one spelling alone would vet another file than the one that is built. So the file is converted to
-// one spelling first, and what even kustomize's own readers disagree about is refused.
+// Kustomize reads a kustomization by way of JSON (types.Kustomization.Unmarshal). So the names of fields may have any
+// letter case, the last of repeated fields counts, aliases can be names, and !!binary is decoded. A reader that accepts
+// only one spelling would check another file than the one that is built. So the file is first converted to one
+// spelling, and anything that kustomize's own readers disagree about is refused.
 
-// itemTypes are those of the items of a kustomization's lists.
+// itemTypes are the types of the items in a kustomization's lists.
 var itemTypes = []struct {
 	list string
 	of   reflect.Type
@@ -29,7 +29,7 @@ var itemTypes = []struct {
 	{"helmCharts", reflect.TypeFor[types.HelmChart]()},
 }
 
-// fieldsOf lists the names that the fields of a type of kustomize have in a file.
+// fieldsOf lists the YAML names of the fields of a kustomize type.
 func fieldsOf(t reflect.Type) (names []string) {
 	for f := range t.Fields() {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
@@ -61,8 +61,8 @@ func (f *File) spell() error {
 	return f.canonical(schema, []string{"path", "version"})
 }
 
-// encoded returns the first scalar that is tagged !!binary, nil where there is none. Aliases are not followed: what
-// they stand for is in the file, too.
+// encoded returns the first scalar with the tag !!binary, nil if there is none. It does not follow aliases, since their
+// values are in the file as well.
 func encoded(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!binary" {
 		return n
@@ -75,8 +75,8 @@ func encoded(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// canonical renames the keys of a map to the names that kustomize takes them for, and keeps the last of those that are
-// written twice.
+// canonical renames the keys of a map to the field names that kustomize matches them with, and keeps the last of
+// repeated keys.
 func (f *File) canonical(n *yaml.Node, names []string) error {
 	if n = doc.Deref(n); n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -134,7 +134,8 @@ func (f *File) canonical(n *yaml.Node, names []string) error {
 	return nil
 }
 
-// canonicalName is what encoding/json matches a key with: the name itself, or one that differs in letter case only.
+// canonicalName returns the name that encoding/json matches a key with: the same name, or one that differs only in
+// letter case.
 func canonicalName(key string, names []string) string {
 	if i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, key) }); i >= 0 {
 		return names[i]
@@ -142,7 +143,7 @@ func canonicalName(key string, names []string) string {
 	return key
 }
 
-// misspelled returns a key of a map that is to be merged, or of what that merges, that is not spelled as its name is.
+// misspelled returns a key of a merged map, or of a map merged into that, that is not spelled exactly as its field.
 func misspelled(n *yaml.Node, names []string) string {
 	for key := range doc.Fields(n) {
 		if name := doc.Deref(key).Value; canonicalName(name, names) != name {

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// However a field is spelled, it is found as the one that kustomize takes it for, or the file is refused.
+// However a field is spelled, it is recognized as the field that kustomize matches it with, or the file is refused.
 func TestSpelling(t *testing.T) {
 	for _, c := range []struct{ name, data, want string }{
 		{"capitals", "RESOURCES: [a]\nConfigmapGenerator: [{NAME: g, Files: [b]}]\n",

@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// indentOf returns how many columns stand in front of a line's text.
+// indentOf returns the number of spaces before a line's text.
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
 // blank reports whether a line holds no data.
@@ -20,7 +20,7 @@ func blank(line string) bool {
 	return text == "" || text[0] == '#'
 }
 
-// block returns the line (from 0) behind the entry that starts on a line at a column (from 0), by indentation.
+// block returns the line (from 0) after the entry that starts at a line and a column (from 0), judged by indentation.
 func block(lines []string, start, column int) int {
 	list := strings.HasPrefix(strings.TrimLeft(lines[start][min(column, len(lines[start])):], " "), "- ")
 	end := start + 1
@@ -42,7 +42,7 @@ func isItem(line string) bool {
 	return text == "-" || strings.HasPrefix(text, "- ")
 }
 
-// column returns where a line's entry begins behind the dashes of lists, from 0.
+// column returns the column (from 0) where a line's entry begins, after the dashes of lists.
 func column(line string) int {
 	at := indentOf(line)
 	for strings.HasPrefix(line[at:], "- ") {
@@ -58,7 +58,7 @@ var (
 	opensFlow = regexp.MustCompile(`:\s*(?:[&!]\S+\s+)*[\[{*]`) // or stands for what is elsewhere
 )
 
-// insertion adds a field to the map whose key, or whose first key, is at a place.
+// insertion returns an edit that adds a field to a map. The place is the key of the map, or the map's first key.
 func insertion(lines []string, p origin.Place, id int, element bool) (edit, bool) {
 	e := edit{path: p.Path, mark: marker(id)}
 	at := p.StartLine - 1
@@ -119,7 +119,7 @@ func insertion(lines []string, p origin.Place, id int, element bool) (edit, bool
 	return e, true
 }
 
-// missingKeys lists the maps that are to be made around a field that is missing at a place.
+// missingKeys lists the maps that have to be created around a field that is missing at a place.
 func missingKeys(p origin.Place) []string {
 	keys := strings.Split(strings.TrimPrefix(p.Missing, "/"), "/")
 	for i, key := range keys {
@@ -138,9 +138,9 @@ func flowEntry(p origin.Place, mark string) string {
 	return text
 }
 
-// removals returns edits that take away the entry at a line: it alone, then more and more of what is around it. With
-// an entry goes what would be left empty, and last the whole document. The first entry of a list's element stands for
-// the element, if that is asked.
+// removals returns edits that remove the entry at a line: first only the entry, then more and more of what contains it.
+// What would be left empty is removed as well; the last edit removes the whole document. If element is set, the first
+// entry of a list element means the whole element.
 func removals(lines []string, path string, line int, element bool) (list []edit) {
 	at := line - 1
 	if at < 0 || at >= len(lines) || blank(lines[at]) {
@@ -151,7 +151,7 @@ func removals(lines []string, path string, line int, element bool) (list []edit)
 		first := strings.HasPrefix(lines[at][indentOf(lines[at]):], "- ") && depth > indentOf(lines[at])
 		end := block(lines, at, depth)
 		if first && !element && at == start && end < len(lines) && indentOf(lines[end]) == depth && !isItem(lines[end]) {
-			// The first key of an element: the dash goes to the next key.
+			// The first key of an element: the dash moves to the next key.
 			list = append(list, edit{path: path, line: at + 1, drop: end - at + 1, text: lines[at][:depth] + lines[end][depth:]})
 		}
 		if first {
@@ -183,7 +183,7 @@ func document(lines []string, at int) (from, to int) {
 	return from, to
 }
 
-// alone reports whether nothing else stands beside an entry.
+// alone reports whether nothing else is next to an entry in its map or list.
 func alone(lines []string, at, end, depth int) bool {
 	up := above(lines, at, depth)
 	if up < 0 {
@@ -205,7 +205,7 @@ func alone(lines []string, at, end, depth int) bool {
 	return column(lines[up]) != depth
 }
 
-// above returns the line of what holds an entry, -1 if nothing does.
+// above returns the line of the entry that contains an entry, -1 if none does.
 func above(lines []string, at, depth int) int {
 	item := isItem(lines[at]) && indentOf(lines[at]) == depth
 	for i := at - 1; i >= 0; i-- {
@@ -223,8 +223,7 @@ func above(lines []string, at, depth int) int {
 	return -1
 }
 
-// renames returns the edits that change a word in several files wherever it stands as a whole value, besides the given
-// place.
+// renames returns the edits that replace a word in several files where it is a whole value, except at the given place.
 func renames(files map[string][]string, token, to string, not edit) (list []edit) {
 	token = strings.Trim(token, `"'`)
 	if len(token) < 2 {

@@ -13,14 +13,14 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// edit is one change of a source text that leaves its type as it is.
+// edit is one change of a source text that keeps the type of the value.
 type edit struct {
 	path     string
 	line     int // from 1
 	from, to int // runes of the line, from 0
-	drop     int // whole lines that go; then from and to do not count
+	drop     int // lines to remove; then from and to are ignored
 	text     string
-	mark     string // what a rendered value that depends on the place holds afterwards; empty where any change counts
+	mark     string // text that a rendered value contains afterwards if it depends on the place; empty if any change counts
 }
 
 var (
@@ -29,7 +29,7 @@ var (
 	otherNumber = regexp.MustCompile(`^[-+]?[0-9.][0-9_a-fA-FxXoO.+-]*$`)
 )
 
-// flip returns the opposite of a word that YAML 1.1 takes for a boolean, and false for others.
+// flip returns the opposite of a word that YAML 1.1 reads as a boolean, and false for other words.
 func flip(word string) (string, bool) {
 	switch word {
 	case "true", "True", "TRUE", "yes", "Yes", "on":
@@ -40,11 +40,11 @@ func flip(word string) (string, bool) {
 	return "", false
 }
 
-// marker is a word that no source holds.
+// marker returns a word that occurs in no source.
 func marker(id int) string { return fmt.Sprintf("z%dq", id) }
 
-// newEdit returns the change of a place, false where the place holds nothing that could be changed: a
-// generator's entry stands for what nobody wrote. The id makes the change tell from others of the same render.
+// newEdit returns an edit of the value at a place, false if there is nothing to change: the entry of a generator has
+// values that nobody wrote. The id distinguishes the edit from others of the same rendering.
 func newEdit(lines []string, p origin.Place, id int) (edit, bool) {
 	e := edit{path: p.Path, line: p.StartLine, mark: marker(id)}
 	if p.StartLine < 1 || p.StartLine > len(lines) {
@@ -83,7 +83,7 @@ func wholeLine(text string) bool {
 	return !strings.HasPrefix(text, "- ") && !strings.HasSuffix(text, ":")
 }
 
-// replace sets the edit's text for a token.
+// replace sets the edit's new text for a token.
 func (e *edit) replace(token string, id int) {
 	if len(token) >= 2 && (token[0] == '"' || token[0] == '\'') && token[len(token)-1] == token[0] {
 		inner := token[1 : len(token)-1]
@@ -112,7 +112,7 @@ func (e *edit) replace(token string, id int) {
 		e.mark = e.text
 	case otherNumber.MatchString(token) && strings.ContainsAny(token, "0123456789") &&
 		!strings.ContainsAny(token, "ghijklmnpqrstuvwyz"):
-		// Octal, hexadecimal, exponents, versions and dates: another last digit is of the same type.
+		// Octal and hexadecimal numbers, exponents, versions and dates keep their type with another last digit.
 		at := strings.LastIndexAny(token, "0123456789")
 		digit := byte('0' + (token[at]-'0'+1)%8)
 		e.text, e.mark = token[:at]+string(digit)+token[at+1:], ""
@@ -125,7 +125,7 @@ func (e *edit) replace(token string, id int) {
 	}
 }
 
-// reencode adds the mark inside a base64 text, so that it stays one.
+// reencode adds the mark inside a base64 text, so that the result is base64, too.
 func reencode(s, mark string) (string, bool) {
 	if len(s) < 8 || len(s)%4 != 0 {
 		return "", false
@@ -137,7 +137,7 @@ func reencode(s, mark string) (string, bool) {
 	return base64.StdEncoding.EncodeToString(append(data, mark...)), true
 }
 
-// carries reports whether a rendered value holds the mark of an edit.
+// carries reports whether a rendered value contains the mark of an edit.
 func (e edit) carries(value string) bool {
 	if e.mark == "" {
 		return false
@@ -149,7 +149,7 @@ func (e edit) carries(value string) bool {
 	return err == nil && strings.Contains(string(data), e.mark)
 }
 
-// apply returns a text with some edits of its lines, which must not overlap; false when they do.
+// apply returns a text with edits of its lines, false if the edits overlap.
 func apply(lines []string, edits []edit) ([]byte, bool) {
 	edits = slices.Clone(edits)
 	slices.SortFunc(edits, func(a, b edit) int { return cmp.Or(a.line-b.line, a.from-b.from) })

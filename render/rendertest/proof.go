@@ -1,5 +1,5 @@
-// Package rendertest tries whether the places that origins name are the right ones: it changes the text at the
-// place, renders again, and looks whether the field changed.
+// Package rendertest checks whether the places that origins name are correct: it changes the text at a place, renders
+// again, and checks whether the field changed.
 package rendertest
 
 import (
@@ -18,27 +18,27 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Options choose what is tried. The zero value tries everything.
+// Options choose what is checked. The zero value checks everything.
 type Options struct {
-	Fields int    // questions about one root, rare classes first; 0: all
-	Roots  int    // roots, spread over the repository; 0: all
+	Fields int    // how many questions to ask about one root, rare classes first; 0: all
+	Roots  int    // how many roots to check, spread over the repository; 0: all
 	Only   string // the path of the one root to try, or of the folder around several; empty: no limit
 	Limits render.Limits
-	// Write makes a tree of another one with other contents of some files, and returns its object id: what charts print
-	// is tried on trees. Nil: roots of charts are left out.
+	// Write writes a tree that differs from another one in the contents of some files, and returns its object id. It is
+	// needed for charts, which are rendered from trees. Nil: roots of charts are left out.
 	Write func(ctx context.Context, tree string, files map[string][]byte) (string, error)
-	// Lock and Store are what was fetched from outside of the repository; nil: nothing.
+	// Sources is what was fetched from outside of the repository; nil: nothing.
 	Sources *remote.Sources
 	// Repository are the repository's names: see roots.Options.
 	Repository []string
-	Log        func(string) // told each root, for progress; may be nil
+	Log        func(string) // called for each root, to show progress; may be nil
 }
 
-// batch is how many places are changed in one render at most.
+// batch is how many places are changed in one rendering at most.
 const batch = 128
 
-// Prove tries the origins of the roots of a tree. An error means that the repository could not be read, or that the
-// context ended; then the report holds what was found until then.
+// Prove checks the origins of the roots of a tree. An error means that the repository could not be read, or that the
+// context ended; then the report has the results until then.
 func Prove(ctx context.Context, t *tree.Tree, o Options) (*Report, error) {
 	cache := &graph.Cache{}
 	memory := &render.Cache{}
@@ -85,7 +85,7 @@ func choose(list []roots.Root, o Options) []roots.Root {
 	return picked
 }
 
-// prover tries the fields of one root.
+// prover checks the fields of one root.
 type prover struct {
 	tree    *tree.Tree
 	set     *deploy.Set
@@ -94,17 +94,17 @@ type prover struct {
 	report  *Report
 	base    *rendered
 	lines   map[string][]string // of the source files
-	written []string            // files that a person may edit together: what the root reads
+	written []string            // all files that the root reads
 	trials  []*trial
 	cache   *graph.Cache
 	memory  *render.Cache
-	charts  bool // a chart prints some of it
+	charts  bool // some objects come from a chart
 }
 
 // rendered is one rendering of the renderer.
 type rendered struct {
 	kinds  []string
-	fields []map[string]string // of each resource, pointer -> value; of maps and lists everything they hold
+	fields []map[string]string // pointer -> value, for each resource; for maps and lists the whole content
 }
 
 func (p *prover) run(ctx context.Context) error {
@@ -141,7 +141,7 @@ func (p *prover) run(ctx context.Context) error {
 	return p.try(ctx)
 }
 
-// try tries what was collected.
+// try runs the trials that were collected.
 func (p *prover) try(ctx context.Context) error {
 	var together, alone []*trial
 	for _, t := range p.trials {
@@ -182,7 +182,7 @@ func (p *prover) text(name string) []string {
 	return lines
 }
 
-// render renders the root with some edits. It is nil with a reason where it does not build.
+// render renders the root with some edits. It returns nil and a reason if the build fails.
 func (p *prover) render(ctx context.Context, edits []edit) (*rendered, string, error) {
 	byPath := map[string][]edit{}
 	for _, e := range edits {
@@ -219,7 +219,7 @@ func (p *prover) render(ctx context.Context, edits []edit) (*rendered, string, e
 	return flatten(rendering), "", nil
 }
 
-// together tries many places in one render and returns those that must be tried alone.
+// together tries many places in one rendering and returns those that have to be tried alone.
 func (p *prover) together(ctx context.Context, trials []*trial) ([]*trial, error) {
 	var edits []edit
 	for _, t := range trials {
@@ -254,7 +254,7 @@ func (p *prover) together(ctx context.Context, trials []*trial) ([]*trial, error
 	return rest, nil
 }
 
-// single tries one place: its first edit that builds decides; of a removal, all that build.
+// single tries one place. The first edit that builds decides; for a removal, all edits that build.
 func (p *prover) single(ctx context.Context, t *trial) error {
 	for _, a := range t.fields {
 		a.Outcome, a.Reason = Undecided, "the place holds no text of its own"
@@ -297,7 +297,7 @@ func (p *prover) single(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// sameWithoutOrigins reports whether kustomize prints the same bytes for the files as they are.
+// sameWithoutOrigins reports whether kustomize alone prints the same bytes for the unchanged files.
 func (p *prover) sameWithoutOrigins(ctx context.Context, with *render.Rendering) (bool, error) {
 	plain, err := p.set.Renderer.Unmarked(ctx, p.root)
 	if err != nil {
@@ -310,7 +310,7 @@ func (p *prover) sameWithoutOrigins(ctx context.Context, with *render.Rendering)
 	return string(have) == string(plain), nil
 }
 
-// flatten makes a rendering's fields comparable.
+// flatten lists the fields of a rendering for comparison.
 func flatten(r *render.Rendering) *rendered {
 	out := &rendered{}
 	for _, res := range r.Resources {

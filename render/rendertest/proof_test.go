@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// samples commits testdata/origins, in which each folder is one thing that kustomize can do.
+// samples commits testdata/origins, in which each folder shows one feature of kustomize.
 func samples(t *testing.T) *tree.Tree {
 	t.Helper()
 	const dir = "../../testdata/origins"
@@ -41,8 +41,8 @@ func samples(t *testing.T) *tree.Tree {
 	return r.Tree(r.Snapshot())
 }
 
-// Every origin of the samples names a place whose change changes the field, each kind of place is met ten times,
-// and the output is what kustomize prints.
+// Every origin in the samples names a place that changes the field when it is changed, each kind of place occurs ten
+// times, and the output is the same as kustomize's.
 func TestSamples(t *testing.T) {
 	if raceDetector {
 		t.Skip("one goroutine, ten times slower with the race detector: .ci/run and make test run it without")
@@ -106,7 +106,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Only the roots of the folder are tried, and no more fields of each than asked for.
+// Only the roots of the folder are checked, and no more fields of each than requested.
 func TestOnly(t *testing.T) {
 	report, err := rendertest.Prove(t.Context(), samples(t), rendertest.Options{Only: "images", Fields: 12})
 	if err != nil {

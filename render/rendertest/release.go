@@ -15,10 +15,10 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// The questions about the fields of releases, besides value, span and missing.
+// The questions about the fields of releases, in addition to value, span and missing.
 const (
-	set  question = " set"  // the value set that is named for the field: does the field change?
-	idle question = " idle" // each value of the user changed in turn, where none is said to decide the field: does it stay?
+	set  question = " set"  // set the value that the origin names for the field: does the field change?
+	idle question = " idle" // for fields that no value should affect: change each value of the user in turn: does the field stay the same?
 )
 
 // isRelease reports whether a root is a release of a chart.
@@ -27,8 +27,8 @@ func isRelease(r roots.Root) bool {
 		r.Kind == roots.Application
 }
 
-// edited returns a renderer of the tree with other contents of some files, and the root in it: the object that deploys
-// it may have another name there.
+// edited returns a renderer of the tree with other contents of some files, and the same root in it. The name of the
+// object that deploys the root may have changed.
 func (p *prover) edited(ctx context.Context, files map[string][]byte) (*deploy.Set, roots.Root, error) {
 	id, err := p.options.Write(ctx, p.tree.ID(), files)
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *prover) edited(ctx context.Context, files map[string][]byte) (*deploy.S
 	return set, root, nil
 }
 
-// release tries the fields of a release.
+// release checks the fields of a release.
 func (p *prover) release(ctx context.Context, rendering *render.Rendering) error {
 	byClass := map[Class][]*attempt{}
 	var idles []*attempt
@@ -118,7 +118,7 @@ func (p *prover) release(ctx context.Context, rendering *render.Rendering) error
 	return p.idles(ctx, idles, files)
 }
 
-// settings are the edits that set the value that is named for a field.
+// settings returns the edits that set the value that the origin names for a field.
 func (p *prover) settings(a *attempt, id int) (tries [][]edit) {
 	e, ok := insertion(p.text(a.Place.Path), a.Place, id, a.Place.StartColumn == 0)
 	if !ok || a.Place.Missing == "" {
@@ -144,7 +144,7 @@ func (p *prover) settings(a *attempt, id int) (tries [][]edit) {
 // maxIdle is how many values of a root are changed in turn.
 const maxIdle = 25
 
-// idles changes values of the user in turn, and looks whether fields stay that none is said to decide.
+// idles changes values of the user in turn, and checks that fields stay the same that no value should affect.
 func (p *prover) idles(ctx context.Context, list []*attempt, files map[string]bool) error {
 	var edits []edit
 	for name := range files {
@@ -192,7 +192,7 @@ func (p *prover) idles(ctx context.Context, list []*attempt, files map[string]bo
 	return nil
 }
 
-// valuesOf returns the values in a document: those in an object, or all of a file that holds none.
+// valuesOf returns the values in a document: those in an object, or the whole content of a file without an object.
 func valuesOf(d *yaml.Node) (list []*yaml.Node) {
 	if doc.Text(d, "kind") == "" {
 		return []*yaml.Node{d}

@@ -11,32 +11,32 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// Outcome says what the change of a place did to the field.
+// Outcome is the effect of changing a place on the field.
 type Outcome int
 
 // The outcomes.
 const (
 	Confirmed   Outcome = iota // the field changed
 	Refuted                    // the field stayed as it was
-	Undecided                  // the change broke the build, or the place holds no text of its own
-	Overwritten                // the place was taken away, and another layer wrote the same; it counts as undecided
+	Undecided                  // the change broke the build, or there is no text at the place to change
+	Overwritten                // the text was removed, but another layer wrote the same value; counts as undecided
 )
 
 // Class groups fields by how their place was found and what the place is.
 type Class struct {
 	How  origin.How
-	Role string // of the place; " key" is added for maps and lists, whose key is changed
+	Role string // the role of the place; " key" is added for maps and lists, whose key is changed
 }
 
 func (c Class) String() string { return string(c.How) + "/" + c.Role }
 
-// Field is one field that was tried.
+// Field is one field that was checked.
 type Field struct {
 	Root, Resource, Pointer, Value string
 	Place                          origin.Place
 	Class                          Class
 	Outcome                        Outcome
-	Reason                         string // why it is undecided, or what the field was after the change
+	Reason                         string // why it is undecided, or the value of the field after the change
 }
 
 func (f Field) String() string {
@@ -51,10 +51,10 @@ func (f Field) String() string {
 	return fmt.Sprintf("%s: %s %s = %q at %s (%s) %s", f.Root, f.Resource, f.Pointer, value, place, f.Class, f.Reason)
 }
 
-// Count is how many fields came to which outcome.
+// Count is how many fields had each outcome.
 type Count struct{ Confirmed, Refuted, Undecided int }
 
-// Share is the part of the decided fields that was confirmed, in percent; 100 where none was decided.
+// Share is the percentage of the decided fields that was confirmed; 100 if none was decided.
 func (c Count) Share() float64 {
 	if c.Confirmed+c.Refuted == 0 {
 		return 100
@@ -73,7 +73,7 @@ func (c *Count) add(o Outcome) {
 	}
 }
 
-// Report is what a proof found.
+// Report is the result of Prove.
 type Report struct {
 	Fields    []Field
 	Roots     int      // roots that were rendered
@@ -102,7 +102,7 @@ func (r *Report) Classes() map[Class]Count {
 	return classes
 }
 
-// Write prints the figures as a table and up to that many fields that were refuted and undecided.
+// Write prints the figures as a table, and up to the given numbers of refuted and undecided fields.
 func (r *Report) Write(w io.Writer, refuted, undecided int) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%-32s %10s %8s %10s %9s\n", "class", "confirmed", "refuted", "undecided", "share")

@@ -13,25 +13,25 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// trial is one place and the fields that are said to come from it.
+// trial is one place and the fields that should come from it.
 type trial struct {
-	tries  [][]edit // one set of edits after the other, until one decides
+	tries  [][]edit // sets of edits to try in this order until one decides
 	fields []*attempt
-	alone  bool // what others refer to is changed alone
+	alone  bool // changed in a rendering of its own, since other parts refer to it
 }
 
-// question is what is asked about a field.
+// question is a question about a field.
 type question string
 
-// The questions. Their text ends the name of the class.
+// The questions. Their text is the end of the class's name.
 const (
-	value   question = ""         // another scalar at the place: does the field change?
-	list    question = " list"    // another key in front of a list: does the list go?
-	missing question = " missing" // a field added at the place that is named for it: is it there?
-	removed question = " removed" // the entry taken away: is the field gone, or what it was before?
-	chain   question = " chain"   // the layers taken away that wrote the field: is it what the chain says?
-	link    question = " link"    // does the place of a link hold what the field was?
-	span    question = " span"    // another text at the place of a part: does that part change, and nothing else?
+	value   question = ""         // write another scalar at the place: does the field change?
+	list    question = " list"    // write another key before the list: is the list gone?
+	missing question = " missing" // add the missing field at the place named for it: is it there?
+	removed question = " removed" // remove the entry: is the field gone, or does it have its former value?
+	chain   question = " chain"   // remove the layers that wrote the field: does it have the value that the chain says?
+	link    question = " link"    // is the former value of the field at the place of the link?
+	span    question = " span"    // write another text at the place of a part: does this part change, and nothing else?
 )
 
 // attempt is one question about one field.
@@ -40,12 +40,12 @@ type attempt struct {
 	resource int
 	question question
 	kind     yaml.Kind
-	want     string // of a chain, the value of the field afterwards
-	front    string // of a span, what stands in front of it
-	back     string // and behind it
+	want     string // for a chain: the expected value of the field afterwards
+	front    string // for a span: the text before it
+	back     string // and after it
 }
 
-// expected is the pointer at which an edit's mark shows.
+// expected returns the pointer where an edit's mark should appear.
 func (a *attempt) expected(e edit) string {
 	if a.question == missing {
 		return a.Pointer + "/" + e.mark
@@ -53,14 +53,14 @@ func (a *attempt) expected(e edit) string {
 	return a.Pointer
 }
 
-// judge returns what the render after an edit says about a field.
+// judge decides the outcome of an attempt from the renderings before and after an edit.
 func (a *attempt) judge(before, after *rendered, e edit) Outcome {
 	if after == nil || len(after.fields) > len(before.fields) {
 		return Undecided
 	}
 	if len(after.fields) < len(before.fields) {
 		if (e.drop > 0 || a.question == value) && !slices.Contains(after.kinds, before.kinds[a.resource]) {
-			return Confirmed // it went with its resource
+			return Confirmed // it was removed with its resource
 		}
 		return Undecided
 	}
@@ -68,7 +68,8 @@ func (a *attempt) judge(before, after *rendered, e edit) Outcome {
 	good := !ok || now != before.fields[a.resource][a.Pointer]
 	switch a.question {
 	case span:
-		// What names an image by its name does not know it by another one: then what it wrote goes, too.
+		// An images entry that finds the image by its name does not find the changed name: then the text that it wrote
+		// is gone, too.
 		good = good && strings.HasPrefix(now, a.front) && (e.carries(now) || strings.HasSuffix(now, a.back))
 	case missing:
 		if e.drop == 0 {
@@ -81,15 +82,15 @@ func (a *attempt) judge(before, after *rendered, e edit) Outcome {
 		before := len(a.Place.Chain) > 0 && now == a.Place.Chain[0].Value
 		switch {
 		case e.drop == 0 && good, !good && !before && a.kind != yaml.ScalarNode:
-			return Overwritten // other layers write it, too
+			return Overwritten // other layers write it as well
 		case before:
 			good = true
 		}
 	case chain:
-		// A name has the hash of what it holds behind it.
+		// The name may end with a hash of the content.
 		good = a.became(after) || ok && strings.HasPrefix(now, a.want+"-") && len(now) == len(a.want)+len("-0123456789")
 		if !good && now == "null" {
-			return Undecided // an operation that lost its value
+			return Undecided // a patch operation without its value
 		}
 	}
 	if good {
@@ -100,7 +101,7 @@ func (a *attempt) judge(before, after *rendered, e edit) Outcome {
 
 var index = regexp.MustCompile(`/[0-9]+(/|$)`)
 
-// became reports whether the field is what its chain says, wherever in its list it is now.
+// became reports whether the field has the value that its chain says, at any index of its list.
 func (a *attempt) became(after *rendered) bool {
 	if after.fields[a.resource][a.Pointer] == a.want {
 		return true
@@ -117,7 +118,7 @@ func (a *attempt) became(after *rendered) bool {
 	return false
 }
 
-// collect asks for the place of each field and makes the trials.
+// collect gets the place of each field and prepares the trials.
 func (p *prover) collect(rendering *render.Rendering) {
 	byClass := map[Class][]*attempt{}
 	add := func(i int, f render.Field, q question, place origin.Place, role, want string) *attempt {
@@ -180,11 +181,11 @@ func (p *prover) collect(rendering *render.Rendering) {
 	}
 }
 
-// prints reports whether the lines of a role hold the value itself, so that taking them away leaves what was before.
+// prints reports whether the lines of a role contain the value itself, so that removing them restores the former value.
 // The place of a replacement or a var is that of its source.
 func prints(role string) bool { return role != "replacements" && role != "vars" }
 
-// tries returns the edits that answer a question, the surest first.
+// tries returns the edits that answer a question, the most reliable first.
 func (p *prover) tries(a *attempt, id int) (tries [][]edit) {
 	lines := p.text(a.Place.Path)
 	remove := func(limit int, element bool) {
@@ -196,11 +197,11 @@ func (p *prover) tries(a *attempt, id int) (tries [][]edit) {
 	switch a.question {
 	case missing:
 		if !written(a.Place.Role) && !isKey(lines, a.Place) {
-			remove(3, true) // there is no map to add to: it must go with the entry that made it
+			remove(3, true) // there is no map to add to: the field has to disappear with the entry that created it
 			return tries
 		}
 		holder := strings.TrimSuffix(a.Pointer+"/missing", a.Place.Missing)
-		// an element that a patch adds may be named by a key
+		// A key may name an element that a patch adds.
 		for _, element := range []bool{lastIsIndex(holder) || holder == "", false} {
 			if e, ok := insertion(lines, a.Place, id, element); ok && !index.MatchString(a.Place.Missing) {
 				tries = append(tries, []edit{e})
@@ -237,7 +238,7 @@ func (p *prover) tries(a *attempt, id int) (tries [][]edit) {
 	case value, list:
 		e, ok := newEdit(lines, a.Place, id)
 		switch {
-		// a Secret's, which nobody wrote
+		// The type of a generated Secret, which nobody wrote.
 		case a.Pointer == "/type" && a.Place.StartColumn == 0 && a.Place.StartLine <= len(lines):
 			if e, ok := insertion(lines, a.Place, id, true); ok {
 				e.text = strings.Replace(e.text, e.mark, "type", 1)
@@ -265,10 +266,10 @@ func (p *prover) tries(a *attempt, id int) (tries [][]edit) {
 	return tries
 }
 
-// written reports whether a role is that of a file whose fields are those of the resource.
+// written reports whether a role is that of a file with the same fields as the resource.
 func written(role string) bool { return role == "manifest" || role == "patch" }
 
-// isKey reports whether a place is a key in front of a map.
+// isKey reports whether the text at a place is the key of a map.
 func isKey(lines []string, p origin.Place) bool {
 	if p.EndColumn == 0 || p.StartLine > len(lines) {
 		return false
@@ -292,7 +293,7 @@ func otherKind(kind string) string {
 	return kind + "Other"
 }
 
-// checkLink looks whether the lines of a link hold the value it claims, or a part of it.
+// checkLink checks whether the lines of a link contain the value that it claims, or a part of it.
 func (p *prover) checkLink(a *attempt) {
 	lines := p.text(a.Place.Path)
 	a.Outcome, a.Reason = Refuted, fmt.Sprintf("the link's lines do not hold %q", a.want)
@@ -308,7 +309,7 @@ func (p *prover) checkLink(a *attempt) {
 	p.report.Fields = append(p.report.Fields, a.Field)
 }
 
-// sample picks questions so that no class is left out.
+// sample chooses questions so that every class is covered.
 func (p *prover) sample(byClass map[Class][]*attempt) []*attempt {
 	random := rand.New(rand.NewPCG(1, uint64(len(p.root.Path))))
 	var classes []Class
@@ -353,7 +354,7 @@ func identifies(pointer string) bool {
 	return false
 }
 
-// nobodyWrote reports whether a field is one that kustomize adds to a resource that it generates.
+// nobodyWrote reports whether kustomize added a field itself to a resource that it generated.
 func nobodyWrote(f Field) bool {
 	return f.Place.StartColumn == 0 && (f.Pointer == "/kind" || f.Pointer == "/apiVersion")
 }

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A proof must not confirm whatever it is given: a field that a change leaves alone has another place.
+// The proof has to detect a wrong place: a change there does not change the field.
 func TestJudge(t *testing.T) {
 	fields := func(a, b string) *rendered {
 		return &rendered{kinds: []string{"Pod x y"}, fields: []map[string]string{{"/a": a, "/b": b}}}

@@ -11,25 +11,25 @@ import (
 	"github.com/lintel-bot/lintel/render/helm"
 )
 
-// Changes are what an edit of the values changes.
+// Changes are the differences that an edit of the values makes.
 type Changes struct {
-	Known  bool // it was rendered, or failed to be
+	Known  bool // the edit was tried; it may have failed to render
 	Failed bool
-	Was    map[string]*yaml.Node // the objects that are gone or others, as they were without the edit, by Name
-	Now    map[string]*yaml.Node // these and new ones as they are with it
+	Was    map[string]*yaml.Node // the objects that are removed or changed, as without the edit, by Name
+	Now    map[string]*yaml.Node // the objects that are changed or added, as with the edit, by Name
 }
 
-// Name tells the objects of a release apart.
+// Name identifies an object within a release.
 func Name(object *yaml.Node) string {
 	_, meta := doc.Field(object, "metadata")
 	return doc.Text(object, "kind") + " " + doc.Text(meta, "namespace") + " " + doc.Text(meta, "name")
 }
 
-// manyTemplates is of how many templates an edit is tried by themselves before it is tried in all at once.
+// manyTemplates is for how many templates an edit is tried separately before it is tried for all of them together.
 const manyTemplates = 3
 
-// ChangesIn returns what an edit changes in what one template prints; or in what all print, where others ask the same,
-// which comes to the same unless another one fails.
+// ChangesIn returns what an edit changes in the output of one template. If the same edit was asked for several
+// templates, it renders all of them together; the result is the same unless another template fails.
 func (r *Release) ChangesIn(ctx context.Context, template string, e Edit) *Changes {
 	if !r.Isolated(ctx, template) {
 		return r.Changes(ctx, e)
@@ -54,7 +54,7 @@ func (r *Release) ChangesIn(ctx context.Context, template string, e Edit) *Chang
 	return r.Changes(ctx, one)
 }
 
-// Changes returns what an edit changes in all that is printed.
+// Changes returns what an edit changes in the whole output.
 func (r *Release) Changes(ctx context.Context, e Edit) *Changes {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,8 +92,8 @@ func (r *Release) compare(ctx context.Context, e Edit) *Changes {
 	return c
 }
 
-// Isolated reports whether a template prints by itself what it prints among the others: some charts change values on the
-// way.
+// Isolated reports whether a template prints the same alone as together with the others: some charts modify values
+// while they render.
 func (r *Release) Isolated(ctx context.Context, template string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +108,7 @@ func (r *Release) Isolated(ctx context.Context, template string) bool {
 	return r.apart || r.isolated[template]
 }
 
-// named returns the objects of some manifests by their names.
+// named returns the objects of the chosen manifests by their names.
 func (r *Release) named(out *helm.Output, of func(helm.Manifest) bool) map[string]*yaml.Node {
 	objects := map[string]*yaml.Node{}
 	for _, m := range out.Manifests {

@@ -1,5 +1,5 @@
-// Package trial renders a release of a chart again with an edit, to find out what the edit changes: which value decides a
-// field, which nobody reads, what another cluster gets.
+// Package trial renders a release of a chart again with an edit, to find out what the edit changes: which value
+// determines a field, which value is never read, what a chart renders for another cluster.
 package trial
 
 import (
@@ -12,63 +12,63 @@ import (
 	"github.com/lintel-bot/lintel/render/helm"
 )
 
-// Edit is what a rendering has that the release has not. The zero value changes nothing.
+// Edit is a change of a release for one rendering. The zero value changes nothing.
 type Edit struct {
-	Set       []Value        // in the values, one after the other
-	Without   []string       // the path of a value that is left out
-	Values    map[string]any // in place of all values; nil: the release's
-	Template  string         // the only one that is executed, without crds/; empty: all are
-	AnyValues bool           // the schema is not asked
-	Upgrade   bool           // it is upgraded, not installed
-	Cluster   *Cluster       // in place of the one that the release is rendered for; nil: that
+	Set       []Value        // values to set, in this order
+	Without   []string       // the path of a value to leave out
+	Values    map[string]any // to use instead of all values; nil: the release's
+	Template  string         // the only template to execute, without crds/; empty: all are
+	AnyValues bool           // the values are not checked with the chart's schema
+	Upgrade   bool           // render as an upgrade, not an installation
+	Cluster   *Cluster       // the cluster to render for; nil: the release's own
 }
 
-// Cluster is what a chart sees of one.
+// Cluster is what a chart can find out about a cluster.
 type Cluster struct {
 	Kubernetes  string
 	APIVersions []string
 }
 
-// Value is one to set at a path. What stands in its way goes.
+// Value is a value to set at a path. A value on the way that is no map is replaced.
 type Value struct {
 	Path  []string
 	Value any
 }
 
-// Release is a release of a chart to try edits on. It keeps its rendering and what each edit changes, and gives up where
-// the renderings take more than its budget. It is safe for concurrent use.
+// Release is a release of a chart to try edits on. It keeps its rendering and the changes by each edit, and stops
+// trying when the renderings exceed its budget. It is safe for concurrent use.
 type Release struct {
 	chart   *helm.Chart
 	options helm.Options
 	limits  doc.Limits
 
 	mu       sync.Mutex
-	left     int          // steps of templates that renderings may still take
-	weight   int          // steps that one rendering takes; 0: not known, and not counted
-	apart    bool         // every template prints by itself what it prints among the others
+	left     int          // steps of templates left of the budget
+	weight   int          // steps of one rendering; 0: not known, and not counted
+	apart    bool         // every template prints the same alone as together with the others
 	whole    *helm.Output // without an edit
 	changes  map[string]*Changes
 	isolated map[string]bool
-	asked    map[string]int // of how many templates the changes by an edit were asked for
+	asked    map[string]int // for how many templates the changes by an edit were asked
 }
 
 // Steps is a budget of renderings for one release: see New.
 const Steps = 20_000_000
 
-// A template by itself counts as a part of all.
+// Rendering one template alone costs this fraction of rendering all of them.
 const isolatedShare = 8
 
-// ErrBudget means that an edit was not tried, because others took too much.
+// ErrBudget means that an edit was not tried because the budget is used up.
 var ErrBudget = errors.New("the trial renderings take too long")
 
-// New returns a release to try edits on. The renderings that follow Weigh may take a number of steps.
+// New returns a release to try edits on. steps is the budget of all renderings after Weigh.
 func New(chart *helm.Chart, options helm.Options, limits doc.Limits, steps int) *Release {
 	return &Release{chart: chart, options: options, limits: limits, left: steps, changes: map[string]*Changes{},
 		isolated: map[string]bool{}, asked: map[string]int{}}
 }
 
-// Weigh sets how many steps a rendering takes, and whether its templates are known to have nothing to do with each
-// other. The budget has no clock, so that an answer is the same on any machine.
+// Weigh sets how many steps a rendering takes, and whether its templates are known to be independent of each other. The
+// budget counts steps and not time, so that results are the same on every machine.
 func (r *Release) Weigh(steps int, apart bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *Release) Weigh(steps int, apart bool) {
 }
 
 func (e Edit) key() string {
-	key, _ := json.Marshal(e) // of strings and plain values, which have a form
+	key, _ := json.Marshal(e) // strings and plain values can always be encoded
 	return string(key)
 }
 

@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// with returns values with another one at a path, in copies of what is on the way. What stands in its way goes.
+// with returns values in which the value at a path is replaced. It copies the maps on the path. A value on the way that
+// is no map is replaced.
 func with(values any, at []string, value any) any {
 	if len(at) == 0 {
 		return value
@@ -31,7 +32,7 @@ func with(values any, at []string, value any) any {
 	return out
 }
 
-// without returns values without what is at a path.
+// without returns values without the value at a path.
 func without(values map[string]any, path []string) map[string]any {
 	out := maps.Clone(values)
 	if len(path) == 1 {
