@@ -11,9 +11,9 @@ import (
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
-// Alarm has pull requests and branches checked again at the moment at which their result may become another by itself:
-// when an exception ends, or when a source that did not answer may. It remembers nothing beyond its process; the sweep
-// sets it again for what is open, from the ids of check runs. It is safe for concurrent use.
+// Alarm has pull requests and branches checked again when their result may change by itself: when an exception expires,
+// or when an unreachable source may answer. It keeps its times in memory; the sweep sets them again from the ids of
+// check runs. It is safe for concurrent use.
 type Alarm struct {
 	jobs  Publisher
 	now   func() time.Time
@@ -37,8 +37,8 @@ func NewAlarm(jobs Publisher, now func() time.Time, after func(time.Duration) <-
 		news: make(chan struct{}, 1)}
 }
 
-// Set asks for a check of a key at a time; the zero time takes an earlier wish back. One time a key counts, the last. A
-// nil alarm does nothing.
+// Set requests a check of a key at a time; the zero time cancels the request. Only the last time set for a key counts.
+// A nil alarm does nothing.
 func (a *Alarm) Set(key store.Key, repo forge.Repo, at time.Time) {
 	if a == nil {
 		return
@@ -57,9 +57,9 @@ func (a *Alarm) Set(key store.Key, repo forge.Repo, at time.Time) {
 }
 
 const (
-	// longestWait is until the clock is looked at again, which may have been set meanwhile.
+	// longestWait is the longest time without a look at the clock, which may have been set.
 	longestWait = 10 * time.Minute
-	// alarmRetry is until a job that could not be stored is tried again.
+	// alarmRetry is the pause before a job that could not be stored is stored again.
 	alarmRetry = 5 * time.Second
 )
 
@@ -76,7 +76,7 @@ func (a *Alarm) Run(ctx context.Context) {
 	}
 }
 
-// ring stores what is due and returns how long nothing else is.
+// ring stores the due jobs, and returns the time until the next one.
 func (a *Alarm) ring(ctx context.Context) time.Duration {
 	now := a.now()
 	wait := longestWait
@@ -92,7 +92,7 @@ func (a *Alarm) ring(ctx context.Context) time.Duration {
 	a.mu.Unlock()
 	for key, one := range due {
 		message := store.Message{Event: "alarm", Owner: one.repo.Owner, Name: one.repo.Name, At: now.UTC()}
-		// Every replica has its alarm; the queue takes one of their jobs.
+		// Every replica has an alarm; the queue accepts the job of one of them.
 		if err := a.jobs.Publish(ctx, key, message, "alarm-"+strconv.FormatInt(one.at.Unix(), 10)); err != nil {
 			a.log.Warn("a job that is due could not be stored; it will be tried again", "job", key.String(), "error", err)
 			wait = min(wait, alarmRetry)

@@ -14,7 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// refusing is a publisher that cannot store the first jobs.
+// refusing is a publisher that fails to store the first jobs.
 type refusing struct {
 	publisher
 	left atomic.Int32
@@ -77,7 +77,7 @@ func TestAlarm(t *testing.T) {
 	})
 }
 
-// A result that an exception holds up names its end, on GitHub and to the alarm.
+// A result with an exception contains the time of its expiry, in the check run's id and for the alarm.
 func TestResultEndsWithItsException(t *testing.T) {
 	b := newBench(t)
 	b.Alarm = NewAlarm(b.jobs, nil, nil, nil)

@@ -23,12 +23,12 @@ var (
 	descPattern     = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
 	selectorPattern = regexp.MustCompile(`([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?:\{([^}]*)\})?`)
 	labelPattern    = regexp.MustCompile(`([a-zA-Z_][a-zA-Z0-9_]*)\s*(?:=~|!~|!=|=)\s*"[^"]*"`)
-	// ignored has labels that are named, ranges and variables.
+	// ignored matches parts of expressions that are no metrics: lists of labels, ranges and variables.
 	ignored = regexp.MustCompile(`\b(by|without|on|ignoring)\s*\([^)]*\)|\[[^\]]*\]`)
-	// words of the query language that the files use; whatever else looks like a name is one of a metric.
+	// words are words of the query language in the files; all other names are metrics.
 	words = []string{"absent", "and", "deriv", "histogram_quantile", "increase", "label_values", "max", "min", "rate", "sum",
 		"unless"}
-	// added are labels that Prometheus gives to all that it scrapes, and those of histograms.
+	// added are labels that Prometheus adds to all scraped metrics, and labels of histograms.
 	added = []string{"namespace", "job", "instance", "pod", "le"}
 )
 
@@ -73,7 +73,7 @@ func registered(t *testing.T) map[string][]string {
 	return all
 }
 
-// unregistered are the metrics and labels of an expression that the server does not have.
+// unregistered lists the metrics and labels in an expression that the server does not have.
 func unregistered(expr string, metrics map[string][]string) (missing []string, used int) {
 	for _, found := range selectorPattern.FindAllStringSubmatch(ignored.ReplaceAllString(expr, " "), -1) {
 		name := found[1]
@@ -115,7 +115,7 @@ type alertRule struct {
 	Annotations map[string]string
 }
 
-// Each alert says what it is and what to do, and asks for metrics that the server has.
+// Each alert has a description and an action, and uses metrics that the server has.
 func TestAlerts(t *testing.T) {
 	data, err := os.ReadFile("../../deploy/components/monitoring/prometheus-rule.yaml")
 	if err != nil {
@@ -143,7 +143,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// What Prometheus' own program says about the rules.
+// promtool, Prometheus' own program, accepts the rules.
 func TestAlertsByPromtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -176,7 +176,7 @@ func TestAlertsByPromtool(t *testing.T) {
 	}
 }
 
-// Each panel of the dashboard asks for metrics that the server has.
+// Each panel of the dashboard uses metrics that the server has.
 func TestDashboard(t *testing.T) {
 	data, err := os.ReadFile("../../deploy/grafana-dashboard.json")
 	if err != nil {

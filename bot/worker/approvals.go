@@ -23,25 +23,25 @@ type Git interface {
 	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
 }
 
-// Pushes remembers who pushed to the heads of pull requests, and who pushed commits to any branch before or while there
-// was no open pull request, in any case of letters; store.Queue does. Commits say who made them, but whoever pushes can
-// write any name into them.
+// Pushes records who pushed to the heads of pull requests, and who pushed commits to any branch while there was no open
+// pull request, in lower case; store.Queue implements it. The author in a commit is not reliable, since whoever pushes
+// can write any name.
 type Pushes interface {
 	Pushers(ctx context.Context, repository int64, number int) ([]string, error)
 	TipPushers(ctx context.Context, repository int64, commits []string) ([]string, error)
 }
 
 // Approvals decides which exceptions of a pull request were approved in review, by whom, and what is missing for the
-// others. An approval is for a content, not for a commit: it counts as long as the file has exactly what the approver saw.
-// It is immutable and safe for concurrent use.
+// others. An approval is for a content, not for a commit: it counts as long as the file has exactly the reviewed
+// content. It is immutable and safe for concurrent use.
 type Approvals struct {
 	client forge.Client
 	git    Git
 	pushes Pushes
 }
 
-// NewApprovals returns an Approvals that asks GitHub through the client and reads files with git. Without pushes it has to
-// believe the commits.
+// NewApprovals returns an Approvals that uses the client for GitHub and git for files. Without pushes, it uses the
+// authors of commits.
 func NewApprovals(client forge.Client, git Git, pushes Pushes) *Approvals {
 	return &Approvals{client: client, git: git, pushes: pushes}
 }
@@ -50,9 +50,9 @@ func sameException(a, b report.Exception) bool {
 	return a.Path == b.Path && a.Blob == b.Blob && slices.Equal(a.With, b.With)
 }
 
-// Decide finds the reviews of every exception file of the inspection that waits for approval, in its order. rulesCommit
-// is where CODEOWNERS is read: the tip of the base branch. Errors are those of the client, and of git where it
-// fails on what it has.
+// Decide returns a review for every pending exception file of the inspection, in order. It reads CODEOWNERS at
+// rulesCommit, the tip of the base branch. It fails for errors of the client, and of git except for missing commits and
+// files.
 func (a *Approvals) Decide(ctx context.Context, repo forge.Repo, pr *forge.PullRequest, gitDir, rulesCommit string,
 	in *report.Inspection) ([]report.Review, error) {
 	var waiting []report.Exception
@@ -93,7 +93,7 @@ func (a *Approvals) Decide(ctx context.Context, repo forge.Repo, pr *forge.PullR
 	return reviews, nil
 }
 
-// decision is about one pull request: what was asked once is remembered.
+// decision is about one pull request. It caches answers of GitHub.
 type decision struct {
 	*Approvals
 	repo   forge.Repo
@@ -108,7 +108,7 @@ type decision struct {
 	permissions map[string]string // login -> permission
 }
 
-// gather finds out what bears on all exceptions; owners is whether CODEOWNERS bears on any.
+// gather collects what concerns all exceptions; owners says whether CODEOWNERS concerns any.
 func (d *decision) gather(ctx context.Context, rulesCommit string, owners bool) error {
 	all, err := d.client.Reviews(ctx, d.repo, d.pr.Number)
 	if err != nil {
@@ -140,7 +140,7 @@ func (d *decision) gather(ctx context.Context, rulesCommit string, owners bool) 
 	return nil
 }
 
-// review finds the reviews that bear on an exception.
+// review collects the reviews of an exception.
 func (d *decision) review(ctx context.Context, e report.Exception) (report.Review, error) {
 	var owners []string
 	if d.rules.CodeOwners {
@@ -172,8 +172,8 @@ func (d *decision) review(ctx context.Context, e report.Exception) (report.Revie
 	return out, nil
 }
 
-// refused reports whether somebody who may approve asked for changes when the file had its present content. Where that
-// content is not known any more, the refusal stands.
+// refused reports whether an approver requested changes when the file had its present content. If the reviewed content
+// is no longer known, the refusal counts.
 func (d *decision) refused(ctx context.Context, e report.Exception, r forge.Review, owners []string) (bool, error) {
 	may, err := d.allowed(ctx, r.User, owners)
 	if err != nil || !may {
@@ -183,7 +183,7 @@ func (d *decision) refused(ctx context.Context, e report.Exception, r forge.Revi
 	return err == nil && (why == "" || why == gone), err
 }
 
-// What a review decides, as GitHub names it.
+// The decisions of reviews, as GitHub names them.
 const (
 	approves = "APPROVED"
 	refuses  = "CHANGES_REQUESTED"
@@ -209,7 +209,7 @@ func latestReviews(reviews []forge.Review) []forge.Review {
 	return deciding
 }
 
-// objection returns why an approval does not count, or "".
+// objection returns why an approval does not count; "" if it does.
 func (d *decision) objection(ctx context.Context, e report.Exception, r forge.Review,
 	owners []string) (string, error) {
 	if strings.EqualFold(r.User, d.pr.Author) {
@@ -228,7 +228,7 @@ func (d *decision) objection(ctx context.Context, e report.Exception, r forge.Re
 	return d.sameContent(ctx, e, r)
 }
 
-// gone is the objection against a review of which nothing can be found out.
+// gone is the objection for a review whose commit is unknown.
 const gone = "the reviewed commit is no longer on GitHub"
 
 // sameContent compares the files that were reviewed with the present ones.
@@ -249,7 +249,7 @@ func (d *decision) sameFile(ctx context.Context, f report.File, r forge.Review) 
 	id, err := d.git.BlobID(ctx, d.gitDir, r.CommitSHA, f.Path)
 	var vanished *mirror.Vanished
 	if errors.As(err, &vanished) {
-		// Pushed over since, and this mirror is younger.
+		// The commit was replaced by a push before this mirror was made.
 		err = d.git.Ensure(ctx, d.repo, r.CommitSHA)
 		if errors.As(err, &vanished) {
 			return gone, nil
@@ -275,7 +275,7 @@ func (d *decision) sameFile(ctx context.Context, f report.File, r forge.Review) 
 	return "", nil
 }
 
-// findPushers asks GitHub who made the commits, and what is remembered about who pushed them.
+// findPushers collects the authors of the commits from GitHub, and the recorded pushers.
 func (d *decision) findPushers(ctx context.Context, rulesCommit string) error {
 	pushers, err := d.client.Pushers(ctx, d.repo, d.pr.Number)
 	if err != nil {
@@ -302,7 +302,7 @@ func (d *decision) findPushers(ctx context.Context, rulesCommit string) error {
 	return nil
 }
 
-// commits are those of the pull request. A merge group that squashes does not have its head.
+// commits lists the commits of the pull request. If a merge group squashes, it does not contain the head.
 func (d *decision) commits(ctx context.Context, base string) ([]string, error) {
 	list, err := d.git.Commits(ctx, d.gitDir, base, d.pr.HeadSHA)
 	var vanished *mirror.Vanished
@@ -315,7 +315,7 @@ func (d *decision) commits(ctx context.Context, base string) ([]string, error) {
 	return list, err
 }
 
-// everyone is who may approve where neither the settings nor CODEOWNERS name anybody.
+// everyone describes the approvers if neither the settings nor CODEOWNERS name anybody.
 const everyone = "anyone with write access"
 
 func (d *decision) approvers(owners []string) []string {

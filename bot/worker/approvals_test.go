@@ -225,7 +225,7 @@ func TestApprovalsTeamErrors(t *testing.T) {
 	}
 }
 
-// approved are those whose approvals of the only exception are enough; nil when they are not.
+// approved lists the users who approved the only exception; nil if it is not approved.
 func approved(reviews []report.Review) []string {
 	if len(reviews) != 1 || reviews[0].State() != report.Approved {
 		return nil
@@ -251,8 +251,8 @@ func (l pushLog) TipPushers(_ context.Context, _ int64, commits []string) ([]str
 	return nil, nil
 }
 
-// Content pushed under another name before the pull request was opened, or while it was closed, is not approved by
-// who pushed it; the head of a member of a squashed merge group has to be fetched for that.
+// Who pushed the content under another name, before the pull request was opened or while it was closed, cannot approve
+// it. For a squashed member of a merge group, its head is fetched to find that out.
 func TestWhoPushedCommitsCannotApprove(t *testing.T) {
 	in := &report.Inspection{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	for head, want := range map[string]int{"planted": 0, "honest": 1} {
@@ -292,7 +292,7 @@ func TestWhoPushedIsUnknown(t *testing.T) {
 	}
 }
 
-// What a kustomization changes is approved with all that the change touches of it.
+// An exception that a kustomization changes is approved together with the changed files of the kustomization.
 func TestApprovalsWithOtherFiles(t *testing.T) {
 	with := []report.File{{Path: "k/gone.yaml"}, {Path: "k/patch.yaml", Blob: "p2"}}
 	for _, c := range []struct {

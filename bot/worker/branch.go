@@ -16,8 +16,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// branch looks at a branch that was pushed to: if its rules may have changed, the open pull requests that go
-// into it are checked again; and the default branch gets a report of its own.
+// branch handles a push to a branch. If its rules may have changed, open pull requests into it are checked again. The
+// default branch also gets its own report.
 func (w *Worker) branch(ctx context.Context, t Task, log *slog.Logger) error {
 	repo, name := t.repo(), t.Key.Branch
 	open := sync.OnceValues(func() ([]forge.PullRequest, error) { return w.Client.OpenPullRequests(ctx, repo, name) })
@@ -61,9 +61,9 @@ func (w *Worker) branch(ctx context.Context, t Task, log *slog.Logger) error {
 	return c.see(ctx)
 }
 
-// nobodys reports whether nothing depends on a branch that is not the default one: no open pull request goes into it, and
-// nobody takes rules from it. Most pushes are to such branches, and cost one request. The mark goes: what comes into the
-// branch later is checked with rules that nobody compared with those before.
+// nobodys reports whether nothing depends on a branch that is not the default one: it has no open pull requests, and no
+// repository takes rules from it. Most pushes are to such branches and cost one request. It removes the mark, since the
+// branch's rules may change unseen from now on.
 func (w *Worker) nobodys(ctx context.Context, t Task, refs []string,
 	open func() ([]forge.PullRequest, error)) (bool, error) {
 	pulls, err := open()
@@ -84,8 +84,8 @@ func (w *Worker) nobodys(ctx context.Context, t Task, refs []string,
 	return err == nil, err
 }
 
-// announce stores jobs for the open pull requests into a branch whose rules may have changed since it was
-// last looked at. The mark is how far that was; without one the rules count as changed.
+// announce stores jobs for the open pull requests into a branch if its rules may have changed since the marked commit.
+// Without a mark, they count as changed.
 func (w *Worker) announce(ctx context.Context, t Task, defaultBranch, tip string,
 	open func() ([]forge.PullRequest, error), log *slog.Logger) error {
 	seen, err := t.Ledger.Mark(ctx)
@@ -118,9 +118,9 @@ func (w *Worker) announce(ctx context.Context, t Task, defaultBranch, tip string
 	return t.Ledger.SetMark(ctx, tip)
 }
 
-// rulesChanged reports whether what changed in a branch may bear on the checks of pull requests into it: its rules, as
-// the sandbox reads them on both sides, the code owners, and whatever else there is where rules look other objects up.
-// It may be wrong in one direction only: a check too many finds the same result and leaves it.
+// rulesChanged reports whether changes in a branch may affect the checks of pull requests into it: its rules, as the
+// sandbox reads them on both sides, the code owners, and objects that rules look up. It may only err by returning true:
+// an unneeded check finds the same result and changes nothing.
 func (w *Worker) rulesChanged(ctx context.Context, t Task, seen, tip string) (bool, error) {
 	if seen == "" {
 		return true, nil
@@ -148,8 +148,7 @@ func (w *Worker) rulesChanged(ctx context.Context, t Task, seen, tip string) (bo
 	return sides[0].Rules != sides[1].Rules || sides[1].LooksUp && len(paths) > 0, nil
 }
 
-// unknown takes what cannot be found out for a change, and leaves it to the checks to say why; only what
-// another try cures is an error.
+// unknown treats an error as a change, so that the check reports it. It returns errors that a retry may fix.
 func unknown(ctx context.Context, err error) (bool, error) {
 	var later *forge.RetryLater
 	if ctx.Err() != nil || errors.As(err, &later) {
@@ -158,11 +157,11 @@ func unknown(ctx context.Context, err error) (bool, error) {
 	return true, nil
 }
 
-// dependentPause is how long after a repository the next one begins to be checked again for rules that changed elsewhere.
+// dependentPause is the time between the checks of two repositories after a change of their shared rules.
 const dependentPause = 5 * time.Second
 
-// recordDependency remembers from which repositories the check took rules. What cannot be remembered is not missed here: only
-// what changes there is seen later, by the next check.
+// recordDependency records the repositories from which the check took rules. If that fails, changes there are only seen
+// by the next check.
 func (c *check) recordDependency(ctx context.Context, rep *report.Report) {
 	if c.remotes == nil || c.remotes.Private == nil {
 		return
@@ -182,9 +181,9 @@ func (c *check) recordDependency(ctx context.Context, rep *report.Report) {
 	}
 }
 
-// checkDependents stores a job for each repository that takes rules from one whose branch was pushed to, if these may have
-// changed; refs are the names by which it would. They begin one after the other, those that were checked last first, so
-// that what people wait for finds room between them.
+// checkDependents stores a job for each repository that takes rules from the pushed branch, if these may have changed;
+// refs are the branch's names in references. The jobs begin one after the other, the most recently checked repositories
+// first, so that urgent jobs run in between.
 func (w *Worker) checkDependents(ctx context.Context, t Task, refs []string, seen, tip string) error {
 	users, err := w.dependentsOf(ctx, t, refs)
 	if err != nil || len(users) == 0 {

@@ -17,8 +17,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/output/pagetest"
 )
 
-// site is a server with a page of a private repository, that alice may read and mallory may not, and one of a public
-// one, as people see them with a browser.
+// site is a server with two pages that people open in a browser: one of a private repository, which alice may read and
+// mallory may not, and one of a public repository.
 type site struct {
 	front, hub      string // addresses
 	private, public string // of results; their repositories are closed and open
@@ -28,7 +28,7 @@ type site struct {
 	posted          func() string // origin of the last form
 }
 
-// await has the browser come to where a script is true.
+// await waits until a script is true in the browser.
 func await(t *testing.T, b *pagetest.Tab, script string) {
 	t.Helper()
 	b.Run(t, chromedp.ActionFunc(func(ctx context.Context) error {
@@ -57,7 +57,7 @@ func (s *site) at(t *testing.T, b *pagetest.Tab, address string) {
 	await(t, b, fmt.Sprintf(`location.href === %q && document.readyState === "complete"`, address))
 }
 
-// asked requires that the browser is asked at GitHub who signs in, and shows nothing else.
+// asked requires that the browser is at GitHub's sign-in and shows nothing else.
 func (s *site) asked(t *testing.T, b *pagetest.Tab, who string) {
 	t.Helper()
 	await(t, b, fmt.Sprintf(`location.href.startsWith(%q) && document.readyState === "complete"`, s.hub+"/login/oauth/authorize?"))
@@ -90,7 +90,7 @@ func (s *site) browse(t *testing.T, b *pagetest.Tab) {
 	}
 	alice.Fits(t, "signin-result")
 
-	// Who may not read it sees what there is of nothing.
+	// For a reader without access, the page does not exist.
 	mallory.Run(t, chromedp.Navigate(s.private))
 	s.pick(t, mallory, "mallory")
 	s.at(t, mallory, s.private)
@@ -110,7 +110,7 @@ func (s *site) browse(t *testing.T, b *pagetest.Tab) {
 	}
 	mallory.Fits(t, "signin-not-found")
 
-	// What is no session is none.
+	// An invalid session is treated as no session.
 	for name, value := range map[string]string{"forged": "1." + strings.Repeat("A", 43), "tampered": tampered(t, alice, s.front)} {
 		forger.Run(t, network.ClearBrowserCookies(), network.SetCookie("lintel-session", value).WithURL(s.front),
 			chromedp.Navigate(s.private))
@@ -125,7 +125,7 @@ func (s *site) browse(t *testing.T, b *pagetest.Tab) {
 	s.pick(t, reader, "alice")
 	s.reads(t, reader, s.public, "Sign out")
 
-	// The control ends the session: neither Back nor the address shows anything any more.
+	// After signing out, neither Back nor the address shows anything.
 	alice.Run(t, chromedp.Navigate(s.front+"/o/"+s.closed))
 	s.at(t, alice, s.front+"/o/"+s.closed)
 	alice.Run(t, chromedp.Navigate(s.private))
@@ -147,7 +147,7 @@ func (s *site) browse(t *testing.T, b *pagetest.Tab) {
 	s.reads(t, alice, s.private, "Sign out")
 }
 
-// tampered is the session of a browser, but for one character.
+// tampered returns the browser's session with one changed character.
 func tampered(t *testing.T, b *pagetest.Tab, front string) (value string) {
 	t.Helper()
 	b.Run(t, chromedp.ActionFunc(func(ctx context.Context) error {
@@ -266,7 +266,7 @@ func TestStandinBrowser(t *testing.T) {
 		*address = in.details(head, 1)
 	}
 	s.browse(t, b)
-	// Who takes the authorization back is signed out before the next look.
+	// A user who revokes the authorization is signed out at the next check of it.
 	hub.control(http.MethodDelete, fmt.Sprintf("/users/alice/authorizations/%d?wait=1", app.ID), nil, nil)
 	b.Run(t, chromedp.Navigate(s.front+"/auth/"))
 	await(t, b, `document.body.innerText.includes("Sign in with GitHub")`)

@@ -18,7 +18,7 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// check is the work on one head.
+// check checks one head.
 type check struct {
 	*headRun
 
@@ -27,7 +27,7 @@ type check struct {
 	want   mirror.Want        // but its head
 	change report.Change      // as far as it does not depend on what was fetched
 	moved  func(ctx context.Context) (bool, error)
-	// reviewedPulls are those whose reviews count; nil: pr.
+	// reviewedPulls returns the pull requests whose reviews count; nil: pr only.
 	reviewedPulls func(ctx context.Context, state mirror.State) ([]*forge.PullRequest, error)
 
 	settings *forge.Settings // of the repository; nil: not asked for yet
@@ -39,7 +39,7 @@ type check struct {
 	page string // the web address of a page with all of the result; "" for none
 }
 
-// see sees the check through to a completed check run.
+// see runs the check until its check run is completed.
 func (c *check) see(ctx context.Context) error {
 	if err := c.tidy(ctx); err != nil || c.closed {
 		return err
@@ -108,7 +108,7 @@ func (c *check) do(ctx context.Context) error {
 	return c.post(ctx, change, rep, c.result(state, change, rep))
 }
 
-// describe is the change as far as GitHub need not be asked for it.
+// describe returns the change, without what must be asked from GitHub.
 func (c *check) describe(ctx context.Context, state mirror.State) (change report.Change, err error) {
 	change = c.change
 	change.GitDir, change.Head, change.Now = state.GitDir, c.head, c.Now()
@@ -124,8 +124,8 @@ func (c *check) describe(ctx context.Context, state mirror.State) (change report
 	return change, err
 }
 
-// owner names a repository to the sandboxes, with the folder of its cache. What one repository's checks keep, no other's
-// believe, also of the same installation: who writes to one may not decide about all.
+// owner returns the repository's name for the sandboxes, and the folder of its cache. Repositories of one installation
+// do not share caches, since who writes to one must not affect the others.
 func (w *Worker) owner(repo forge.Repo) (name, cache string) {
 	name = fmt.Sprintf("%d.%d", repo.Installation, repo.ID)
 	if w.Cache != "" {
@@ -134,7 +134,7 @@ func (w *Worker) owner(repo forge.Repo) (name, cache string) {
 	return name, cache
 }
 
-// reviewed reports whether the change has an author or reviews, of which GitHub could be asked; a branch has neither.
+// reviewed reports whether the change has an author or reviews; a branch has neither.
 func (c *check) reviewed() bool { return c.pr != nil || c.reviewedPulls != nil }
 
 func (c *check) fetch(ctx context.Context) (mirror.State, error) {
@@ -166,7 +166,7 @@ func (c *check) evaluate(ctx context.Context, change report.Change) (*report.Rep
 	return rep, err
 }
 
-// ask adds what only GitHub knows to the change: the author's teams, and what the reviews say about exceptions.
+// ask adds to the change what only GitHub knows: the author's teams, and the reviews of exceptions.
 func (c *check) ask(ctx context.Context, state mirror.State, in *report.Inspection, change *report.Change) (err error) {
 	defer c.timed(stageReview)()
 	if change.User.Teams, err = c.teams(ctx, in.Teams); err != nil {
@@ -178,8 +178,8 @@ func (c *check) ask(ctx context.Context, state mirror.State, in *report.Inspecti
 	return err
 }
 
-// askAgain adds what the reviews say about objects by which alone policies let something pass, which only a check finds
-// out. It reports whether something was decided about them, so that the change is to be checked again.
+// askAgain adds the reviews of objects that policies look up and without which they would not pass, which only a check
+// finds. It reports whether a review decided about one, so that the change must be checked again.
 func (c *check) askAgain(ctx context.Context, state mirror.State, in *report.Inspection, change *report.Change,
 	rep *report.Report) (decided bool, err error) {
 	relied := &report.Inspection{Approvers: in.Approvers}
@@ -209,7 +209,7 @@ func (c *check) askAgain(ctx context.Context, state mirror.State, in *report.Ins
 	return decided, nil
 }
 
-// teams are those that the author is a member of. A team that the App may not see has no members.
+// teams lists the author's teams among all. A team that the App cannot see has no members.
 func (c *check) teams(ctx context.Context, all []string) (member []string, _ error) {
 	if c.change.User.Login == "" {
 		return nil, nil
@@ -226,8 +226,8 @@ func (c *check) teams(ctx context.Context, all []string) (member []string, _ err
 	return member, nil
 }
 
-// reviews asks what the reviews of all pull requests that are part of the change say about its exceptions. Where
-// several decide about the same content, a refusal outweighs an approval, and that what is missing.
+// reviews collects the reviews of the change's exceptions from all of its pull requests. For the same content, a
+// refusal outweighs an approval, and an approval outweighs a missing one.
 func (c *check) reviews(ctx context.Context, state mirror.State,
 	in *report.Inspection) (all []report.Review, err error) {
 	pulls := []*forge.PullRequest{c.pr}
@@ -259,7 +259,7 @@ func (c *check) reviews(ctx context.Context, state mirror.State,
 	return all, nil
 }
 
-// sources is what gets things from outside for this check, nil where nothing does.
+// sources returns the resolver of remote sources for this check; nil if nothing is fetched.
 func (c *check) sources(ctx context.Context, state mirror.State) (*remotes.Resolver, error) {
 	if c.Remotes == nil {
 		return nil, nil
@@ -281,7 +281,7 @@ func (c *check) sources(ctx context.Context, state mirror.State) (*remotes.Resol
 	return store, nil
 }
 
-// authors are those of all pull requests that are part of the change; none where that is not known.
+// authors lists the authors of all pull requests of the change; none if unknown.
 func (c *check) authors(ctx context.Context, state mirror.State) (logins []string, err error) {
 	if c.pr != nil {
 		return []string{c.pr.Author}, nil
@@ -293,7 +293,7 @@ func (c *check) authors(ctx context.Context, state mirror.State) (logins []strin
 	return logins, err
 }
 
-// watch measures a fetching.
+// watch measures the duration of a fetch.
 func (c *check) watch() func(remote.Lock) {
 	begun := c.Now()
 	return func(got remote.Lock) {
@@ -314,8 +314,8 @@ func (c *check) watch() func(remote.Lock) {
 	}
 }
 
-// again is when the check is done once more because something from outside did not answer; the zero time where all did,
-// or had their time.
+// again returns when the check is repeated because a source was unreachable; the zero time if all were reached, or
+// after the last retry.
 func (c *check) again() time.Time {
 	if !slices.ContainsFunc(c.remotes.Lock(), func(e remote.Entry) bool { return e.Failure != nil && e.Failure.Passing }) {
 		return time.Time{}
@@ -323,7 +323,7 @@ func (c *check) again() time.Time {
 	return forge.NextRetry(cmp.Or(c.lacking, c.Now()), c.Now())
 }
 
-// stageOf is the stage that an error of checking belongs to.
+// stageOf returns the stage of an error of checking.
 func stageOf(err error) string {
 	var fetching *remotes.Error
 	if errors.As(err, &fetching) {

@@ -23,7 +23,7 @@ const (
 
 var clock = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// ledger is the double of a job of the queue.
+// ledger is a fake of a job's state in the queue.
 type ledger struct {
 	superseded bool
 	note       string
@@ -61,7 +61,7 @@ func (m *mirrorDouble) Fetch(_ context.Context, _ forge.Repo, want mirror.Want) 
 	return mirror.State{GitDir: "/data/mirrors/11", MergeBase: "base", BaseTip: baseTip}, m.err
 }
 
-// sandboxDouble is the double of the sandbox: what is asked first, and what is checked then.
+// sandboxDouble is a fake sandbox, which inspects a change first and then checks it.
 type sandboxDouble struct {
 	asked      []report.Change // to inspect
 	inspection *report.Inspection
@@ -113,7 +113,7 @@ func (p *publisher) Publish(_ context.Context, key store.Key, m store.Message, _
 	return nil
 }
 
-// bench is a worker among doubles: an open pull request at headA that checks out well.
+// bench is a worker with fakes, and an open pull request at headA whose check succeeds.
 type bench struct {
 	*Worker
 	hub       *forgetest.GitHub
@@ -151,7 +151,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// waits makes the change one with an exception that waits for approval.
+// waits gives the change a pending exception.
 func (b *bench) waits() {
 	b.sandbox.inspection.Exceptions = []report.Exception{{Path: "e.yaml", Blob: "1", State: report.Pending}}
 }
@@ -168,7 +168,7 @@ func reviewed(_ context.Context, c report.Change) (*report.Report, error) {
 	return &report.Report{Conclusion: conclusion, Exceptions: []report.Exception{e}}, nil
 }
 
-// refuse has GitHub answer one kind of calls with an error.
+// refuse makes the fake GitHub answer one kind of calls with an error.
 func (b *bench) refuse(call string, err error) {
 	b.hub.Fail = func(name string, _ any) error {
 		if name == call {
@@ -178,7 +178,7 @@ func (b *bench) refuse(call string, err error) {
 	}
 }
 
-// demand makes the task one that a person asked for with a button.
+// demand makes the task a request by a button.
 func (b *bench) demand(delivery string) {
 	b.task.Message.Fresh, b.task.Message.Delivery = true, delivery
 	b.task.Sequence++

@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/sandbox"
 )
 
-// fail decides what an error in a stage means: to hand back, to wait, to stop, to try again, or to tell.
+// fail handles an error in a stage: it returns the job, waits, stops, retries, or reports the error.
 func (c *check) fail(ctx context.Context, stage string, err error) error {
 	c.endProgress()
 	var (
@@ -65,7 +65,7 @@ const (
 	stageRemotes = "sources"
 )
 
-// verdict is why a check has no report, in words for people. It never holds host paths or tokens.
+// verdict says why a check has no report. It contains no host paths or tokens.
 type verdict struct{ title, summary string }
 
 const askAgain = "\n\nUse **Check again** below, or push another commit, to start over."
@@ -97,14 +97,14 @@ func verdictVanished(sha string) verdict {
 	}
 }
 
-// verdictUnfit is for repositories and histories that no further try makes fit.
+// verdictUnfit is the verdict for repositories and histories that a retry does not fix.
 func verdictUnfit(reason string) verdict {
 	reason = scrub(reason)
 	return verdict{title: "Not checked: " + reason, summary: "This commit has no result: " + reason + "." +
 		askAgain}
 }
 
-// detail is what a typed error says for people, as a sentence of its own, or nothing.
+// detail returns the message of a typed error as a sentence; empty for other errors.
 func detail(err error) string {
 	var (
 		git    *mirror.Failed
@@ -151,7 +151,7 @@ var secrets = regexp.MustCompile(
 // hostPaths are absolute paths of at least two parts that do not belong to a URL.
 var hostPaths = regexp.MustCompile(`(^|[\s"'(=])/[^\s"'():,]+/[^\s"'():,]*`)
 
-// scrub takes credentials and host paths out of a text that others wrote.
+// scrub removes credentials and host paths from a text of unknown origin.
 func scrub(text string) string {
 	text = secrets.ReplaceAllStringFunc(text, func(match string) string {
 		if strings.HasPrefix(match, "://") {

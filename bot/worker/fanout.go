@@ -10,8 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
-// ofCommit turns a job for a commit into jobs for the open pull requests that have it as their head, and, if a check is
-// asked for, for whatever else has a check run of ours on it.
+// ofCommit turns a job for a commit into jobs for the open pull requests with this head. If a check was requested, it
+// also adds jobs for other subjects with a check run of ours on the commit.
 func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
 	numbers, err := w.Client.PullRequestsOfCommit(ctx, t.repo(), t.Key.Commit)
 	if forge.IsGone(err) && !w.early(t) {
@@ -45,7 +45,7 @@ func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
 	return nil
 }
 
-// everything asks for what is missing in a repository, or in all of an installation.
+// everything stores jobs for all heads without a result in a repository, or in a whole installation.
 func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error {
 	if wait := t.Message.After.Sub(w.Now()); wait > 0 {
 		return &store.Later{After: wait, Err: errors.New("other repositories whose rules changed are checked first")}

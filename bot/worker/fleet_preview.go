@@ -27,19 +27,20 @@ import (
 const (
 	// previewPart is the part of the name of the check run.
 	previewPart = "other repositories"
-	// previewTurn is for how long repositories are looked at before other jobs have their turn, and previewPause until
-	// it goes on then.
+	// previewTurn is how long one turn checks repositories before other jobs run. previewPause is the pause until the
+	// next turn.
 	previewTurn  = 10 * time.Second
 	previewPause = 2 * time.Second
-	// previewReported is after what time people are told how far it is.
+	// previewReported is the time between updates of the check run.
 	previewReported = 30 * time.Second
-	// previewTries is how often a repository is looked at that GitHub or the network keeps from being looked at.
+	// previewTries is how often a repository is tried if GitHub or the network fails.
 	previewTries = 2
-	// previewShare is what part of GitHub's hourly limit is left to others.
+	// previewShare is the fraction of GitHub's hourly limit that stays for other work.
 	previewShare = 4
 )
 
-// requestPreview has it found out what a pull request would change in the repositories that take rules from here.
+// requestPreview stores a job that previews the pull request's effect on the repositories that take rules from this
+// one.
 func (c *check) requestPreview(ctx context.Context) error {
 	if c.pr == nil {
 		return nil
@@ -52,8 +53,8 @@ func (c *check) requestPreview(ctx context.Context) error {
 	return c.Jobs.Publish(ctx, key, c.task.following(c.Now()), "")
 }
 
-// fleetPreview is the work on what a pull request would change in the repositories that take rules from here, told by a check
-// run of its own that never keeps anybody from merging. It is done in turns, between which others have theirs.
+// fleetPreview previews a pull request's effect on the repositories that take rules from its repository. Its own check
+// run reports the effect and never blocks merging. The work is done in turns, so that other jobs can run in between.
 type fleetPreview struct {
 	*headRun
 	pr         *forge.PullRequest
@@ -85,13 +86,13 @@ func (w *Worker) fleetPreview(ctx context.Context, t Task, log *slog.Logger) err
 	return o.giveUp(ctx)
 }
 
-// giveUp notes that nothing could be found out.
+// giveUp records that the preview failed.
 func (o *fleetPreview) giveUp(ctx context.Context) error {
 	return o.conclude(ctx, report.Neutral, "Not known: the preview could not be created", "The effect of this pull "+
 		"request on other repositories is not known. The server's log has the details."+askAgain)
 }
 
-// turn looks at repositories for a while and says how far it is.
+// turn checks repositories for a while and updates the check run.
 func (o *fleetPreview) turn(ctx context.Context) error {
 	concerned, err := o.concerns(ctx)
 	if err != nil {
@@ -102,7 +103,7 @@ func (o *fleetPreview) turn(ctx context.Context) error {
 		return o.tidy(ctx)
 	}
 	demand := o.id(forge.RunID{}).Demand
-	// Who asks for strangers' rules to be looked at has seen this head, and no later one.
+	// A person who requests a preview of a fork's rules has seen this head, and no later one.
 	strange := o.pr.Fork && (demand == "" || o.task.Message.Head != o.head)
 	digest := func(of ...any) string {
 		sum := sha256.Sum256([]byte(fmt.Sprintf("%q", of)))
@@ -139,7 +140,7 @@ func (o *fleetPreview) turn(ctx context.Context) error {
 	return o.publishPreview(ctx, done)
 }
 
-// concerns reports whether the pull request may change rules that others take, and finds out who these are.
+// concerns reports whether the pull request may change rules of other repositories, and lists these repositories.
 func (o *fleetPreview) concerns(ctx context.Context) (bool, error) {
 	var err error
 	if o.dependents, err = o.Jobs.Dependents(ctx, o.repo.Installation, o.repo.ID); err != nil || len(o.dependents) == 0 {
@@ -156,7 +157,7 @@ func (o *fleetPreview) concerns(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(paths, mayHoldRules), nil
 }
 
-// openPreview finds the check run to go on with; false where the one that stands says all.
+// openPreview finds or creates the check run; false if the existing one is complete.
 func (o *fleetPreview) openPreview(ctx context.Context) (wanted bool, _ error) {
 	if wanted, err := o.open(ctx); err != nil || !wanted {
 		return false, err
@@ -170,7 +171,7 @@ func (o *fleetPreview) openPreview(ctx context.Context) (wanted bool, _ error) {
 	return true, nil
 }
 
-// previewAll looks at repositories until the turn is over; true when none is left.
+// previewAll checks repositories until the turn is over; done is true when none is left.
 func (o *fleetPreview) previewAll(ctx context.Context, proposed *report.ProposedRules) (done bool, err error) {
 	begun := o.Now()
 	for tries := range previewTries {
@@ -209,8 +210,8 @@ func (o *fleetPreview) previewAll(ctx context.Context, proposed *report.Proposed
 	return true, nil
 }
 
-// afford lets one repository be looked at until done is called. It asks to come back when GitHub's limits have room for
-// what nobody waits for: a turn is let in as one check, and needs the requests of many.
+// afford waits until one repository may be checked; the caller calls done afterwards. It returns *store.Later if
+// GitHub's limits have no room for background work. A turn is admitted as one check, but needs the requests of many.
 func (o *fleetPreview) afford(ctx context.Context) (_ context.Context, done func(), _ error) {
 	if o.Budget != nil {
 		b, known := o.Budget(o.repo.Installation)
@@ -222,7 +223,7 @@ func (o *fleetPreview) afford(ctx context.Context) (_ context.Context, done func
 	return o.admit(ctx, o.task)
 }
 
-// publishPreview tells people what is known so far; done says that this is all.
+// publishPreview updates the check run with the present state; done says that it is complete.
 func (o *fleetPreview) publishPreview(ctx context.Context, done bool) error {
 	out := &report.FleetPreview{}
 	if o.Results != nil {
@@ -281,7 +282,7 @@ func (o *fleetPreview) conclude(ctx context.Context, conclusion report.Conclusio
 	return o.publishFinal(ctx)
 }
 
-// annotations reports at each policy of the pull request its effect on other repositories.
+// annotations returns for each policy of the pull request its effect on other repositories.
 func (o *fleetPreview) annotations(out *report.FleetPreview) (list []forge.Annotation) {
 	for _, p := range out.Policies() {
 		_, path, ok := strings.Cut(p.Path, "@"+o.head+"//") // as package rules has files of other repositories
@@ -305,9 +306,8 @@ func (o *fleetPreview) webURL(repo forge.Repo) string {
 	return strings.TrimSuffix(o.Client.CloneURL(repo), ".git")
 }
 
-// previewOne finds out what the pull request would change in one repository: in what the tip of its default branch deploys.
-// What keeps it from being found out is noted there; again says that this may pass. Errors are about GitHub's limits and
-// the end of the job.
+// previewOne previews the effect on one repository, at the tip of its default branch. It records why a preview failed;
+// again says that a retry may help. It fails for GitHub's limits and the end of the job.
 func (o *fleetPreview) previewOne(ctx context.Context, u store.Dependent, proposed report.ProposedRules, into *report.DependentPreview) (again bool,
 	err error) {
 	repo := forge.Repo{Installation: o.repo.Installation, ID: u.ID, Owner: u.Owner, Name: u.Name}
@@ -347,7 +347,7 @@ func (o *fleetPreview) previewOne(ctx context.Context, u store.Dependent, propos
 	return false, nil
 }
 
-// preview has the sandbox say what would change.
+// preview runs the preview in the sandbox.
 func (o *fleetPreview) preview(ctx context.Context, c *check) (rep *report.Report, state mirror.State, err error) {
 	if c.head, err = c.Client.Branch(ctx, c.repo, c.settings.DefaultBranch); err != nil {
 		return nil, state, err
@@ -377,7 +377,7 @@ func (o *fleetPreview) preview(ctx context.Context, c *check) (rep *report.Repor
 	return rep, state, err
 }
 
-// notPreviewed notes why a repository could not be checked.
+// notPreviewed records why a repository could not be checked.
 func (o *fleetPreview) notPreviewed(ctx context.Context, into *report.DependentPreview, err error) (again bool, _ error) {
 	var (
 		limit    *forge.RetryLater
@@ -413,8 +413,8 @@ func (o *fleetPreview) notPreviewed(ctx context.Context, into *report.DependentP
 	return again, nil
 }
 
-// recordPage stores what would change in a repository for those who may read it, and returns the address of the page;
-// "" where there is none.
+// recordPage stores the effect on a repository for its readers, and returns the address of the page; "" if there is
+// none.
 func (o *fleetPreview) recordPage(ctx context.Context, c *check, state mirror.State, rep *report.Report) string {
 	if o.Results == nil {
 		return ""

@@ -20,7 +20,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// dependentsDouble knows who takes rules, and remembers what would change there.
+// dependentsDouble is a fake of the stored repositories that take rules, and of their previews.
 type dependentsDouble struct {
 	list     []store.Dependent
 	outlooks map[int64]store.Preview
@@ -86,7 +86,7 @@ func newPreviewBench(t *testing.T) *previewBench {
 	return b
 }
 
-// failing is what a repository says of which a policy newly fails a place. Another policy of its own does, too.
+// failing is a report in which a policy newly fails at one place, as does a policy of the repository itself.
 func (b *previewBench) failing() *report.Report {
 	r := &report.Report{Concerned: true, Preview: &report.Preview{
 		Policies: []report.PolicyPreview{
@@ -111,8 +111,8 @@ func (b *previewBench) states() (list []string) {
 	return list
 }
 
-// A pull request of a private repository tells of the private ones that take its rules numbers, and of policies only its
-// own; the rest, and which they are, is on pages for their readers.
+// The check run in a private repository shows only numbers for private repositories that take its rules, and only its
+// own policies. Details and names are on pages for their readers.
 func TestFleetPreviewHidesPrivateRepositories(t *testing.T) {
 	b := newPreviewBench(t)
 	if err := b.Do(t.Context(), b.task); err != nil {
@@ -158,7 +158,7 @@ func TestFleetPreviewHidesPrivateRepositories(t *testing.T) {
 			t.Errorf("the sandbox was asked about %+v %+v", c, p)
 		}
 	}
-	// Another job of the same head finds all that said; one that somebody asks for looks again.
+	// Another job for the same head finds the preview complete; a requested one checks again.
 	published := len(b.hub.History())
 	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.History()) != published || len(b.sandbox.changes) != 3 {
 		t.Errorf("again: %v, %d looks, %v", err, len(b.sandbox.changes), b.hub.History())
@@ -169,7 +169,7 @@ func TestFleetPreviewHidesPrivateRepositories(t *testing.T) {
 	}
 }
 
-// In a repository that everybody may read, private ones are counted, and not looked at.
+// A public repository counts private ones without checking them.
 func TestFleetPreviewOfPublicRules(t *testing.T) {
 	b := newPreviewBench(t)
 	b.hub.Private[11] = false
@@ -190,7 +190,7 @@ func TestFleetPreviewOfPublicRules(t *testing.T) {
 	}
 }
 
-// Each turn ends after a while and says how far it is, at most every half minute; the next goes on.
+// Each turn ends after a while and updates the check run at most every half minute; the next turn continues.
 func TestFleetPreviewContinuesInTurns(t *testing.T) {
 	b := newPreviewBench(t)
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
@@ -212,7 +212,7 @@ func TestFleetPreviewContinuesInTurns(t *testing.T) {
 	}
 }
 
-// fewPace has room for some, and counts those that are not done.
+// fewPace admits a few jobs, and counts those that are not done.
 type fewPace struct{ room, open int }
 
 func (p *fewPace) Admit(ctx context.Context, _ int64, background bool) (context.Context, func(), error) {
@@ -224,7 +224,7 @@ func (p *fewPace) Admit(ctx context.Context, _ int64, background bool) (context.
 	return ctx, func() { p.open-- }, nil
 }
 
-// Each repository is looked at when there is room for what nobody waits for, and the checks of people need not wait.
+// Each repository is checked when there is room for background work, and other checks do not have to wait.
 func TestFleetPreviewIsPaced(t *testing.T) {
 	b := newPreviewBench(t)
 	pace := &fewPace{room: 3} // for the turn, and two
@@ -242,7 +242,7 @@ func TestFleetPreviewIsPaced(t *testing.T) {
 	}
 }
 
-// What turns out to concern nobody any more leaves no check run open.
+// If no repository is affected any more, no check run stays open.
 func TestFleetPreviewEndsEarly(t *testing.T) {
 	b := newPreviewBench(t)
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
@@ -258,7 +258,7 @@ func TestFleetPreviewEndsEarly(t *testing.T) {
 	}
 }
 
-// Another head makes the outlook on the one before void, and a closed pull request needs none.
+// A new head makes the preview of the earlier head void, and a closed pull request needs none.
 func TestFleetPreviewOfANewHead(t *testing.T) {
 	b := newPreviewBench(t)
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
@@ -281,8 +281,8 @@ func TestFleetPreviewOfANewHead(t *testing.T) {
 	}
 }
 
-// What keeps a repository from being looked at is said, and tried again where that may help; nothing of a private
-// repository is told with it.
+// The reason why a repository could not be checked is reported, and retried if that may help. It contains nothing about
+// a private repository.
 func TestFleetPreviewReportsUnreadableRepositories(t *testing.T) {
 	limit := &forge.RetryLater{After: time.Minute, Reason: "limit"}
 	for name, tt := range map[string]struct {
@@ -335,7 +335,7 @@ func TestFleetPreviewReportsUnreadableRepositories(t *testing.T) {
 	}
 }
 
-// A repository that everybody may read can be made of one that not everybody may: what that says is told to its readers.
+// A public repository may include a private base: text of the base is shown to readers of that base only.
 func TestFleetPreviewOfPrivateBases(t *testing.T) {
 	b := newPreviewBench(t)
 	base := forge.Repo{Installation: 7, ID: 31, Owner: "octo-org", Name: "base"}
@@ -368,7 +368,7 @@ func TestFleetPreviewOfPrivateBases(t *testing.T) {
 	}
 }
 
-// Rules of strangers are asked about nothing, unless somebody who may write wants it.
+// A fork's rules are not evaluated unless somebody with write access requests it.
 func TestFleetPreviewOfAFork(t *testing.T) {
 	b := newPreviewBench(t)
 	b.pr.Fork = true
@@ -387,7 +387,7 @@ func TestFleetPreviewOfAFork(t *testing.T) {
 	}
 }
 
-// Where nobody is concerned, nothing is said; and it never stands in the way of checks.
+// If no repository is affected, there is no check run; and the preview never delays checks.
 func TestFleetPreviewWithoutDependents(t *testing.T) {
 	for name, prepare := range map[string]func(*previewBench){
 		"no users": func(b *previewBench) { b.dependents.list = nil },
@@ -418,7 +418,7 @@ func TestFleetPreviewWithoutDependents(t *testing.T) {
 	}
 }
 
-// The check of a pull request has the others looked at, once it has its result.
+// The check of a pull request starts the preview after it has a result.
 func TestFleetPreviewFollowsTheCheck(t *testing.T) {
 	b := newPreviewBench(t)
 	b.task.Key.Preview, b.task.Key.Number = 0, 12

@@ -17,8 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// headRun is the check run of one head, in the course of one task: what is there already is found, and completed, or given
-// up.
+// headRun is the check run of one head during one task. It finds an existing run, and completes it or gives it up.
 type headRun struct {
 	*Worker
 	task   Task
@@ -36,14 +35,14 @@ type headRun struct {
 	abandoned int            // how often this head was given up
 }
 
-// timed measures a stage until it is called.
+// timed measures a stage until the returned function is called.
 func (c *headRun) timed(stage string) func() {
 	begun := c.Now()
 	return func() { c.Metrics.stage(stage, c.Now().Sub(begun)) }
 }
 
-// id completes the id of a check run of ours. Two pull requests can share a head, and so the list of its check runs;
-// and who demands a fresh run gets one, even if its result is the same.
+// id completes the id of a check run of ours. Two pull requests can share a head and its list of check runs, and a
+// request for a fresh run gets one even with the same result.
 func (c *headRun) id(id forge.RunID) forge.RunID {
 	id.Target = c.task.Key.Target
 	if c.task.Message.Fresh {
@@ -52,14 +51,14 @@ func (c *headRun) id(id forge.RunID) forge.RunID {
 	return id
 }
 
-// ours returns the id of a run that is about what this check is about; false for any other run.
+// ours returns the id of a run with the same subject as this check; false for any other run.
 func (c *headRun) ours(run forge.CheckRun) (forge.RunID, bool) {
 	id, err := forge.ParseRunID(run.ExternalID)
 	return id, err == nil && id.Target == c.task.Key.Target
 }
 
-// tidy completes what is left open on a head that is not (or no longer) to be checked: by an earlier job, whose
-// note names the head, or by GitHub, which opens a run again when somebody asks for it on an old head.
+// tidy completes open runs on a head that is not checked any more. They were left by an earlier job, whose note names
+// the head, or opened again by GitHub for a request on an old head.
 func (c *headRun) tidy(ctx context.Context) error {
 	c.run.Part = c.part
 	note, err := c.task.Ledger.Note(ctx)
@@ -91,9 +90,8 @@ func (c *headRun) tidy(ctx context.Context) error {
 	return c.task.Ledger.SetNote(ctx, "")
 }
 
-// open finds the check run to go on with; false means that nothing is wanted. A head that has a completed one gets
-// another only when the result turns out to be another, or when somebody asked for a fresh run. A completed run
-// without a result is opened again.
+// open finds or creates the check run; false if none is wanted. A head with a completed run gets another one only if
+// the result differs or a fresh run was requested. A completed run without a result is opened again.
 func (c *headRun) open(ctx context.Context) (wanted bool, _ error) {
 	runs, err := c.Client.CheckRuns(ctx, c.repo, c.head)
 	if err != nil {
@@ -121,13 +119,13 @@ func (c *headRun) open(ctx context.Context) (wanted bool, _ error) {
 		} else if c.lacking.IsZero() {
 			c.lacking = run.CompletedAt
 		}
-		// This very job may have posted before its process died.
+		// This job may have posted the result before its process died.
 		if id.Demand == c.id(forge.RunID{}).Demand {
 			fresh = false
 		}
 	}
 	if c.run.Status == forge.Completed && (fresh || c.task.exhausted()) {
-		// Who asks for a fresh run gets one; and what cannot be checked is reported once.
+		// A requested fresh run is created; a failure is reported once.
 		if c.task.exhausted() {
 			return false, c.task.Ledger.SetNote(ctx, "")
 		}
@@ -137,7 +135,7 @@ func (c *headRun) open(ctx context.Context) (wanted bool, _ error) {
 	if c.run.ID == 0 && c.known != "" && !fresh {
 		return !c.task.Message.Missing, nil
 	}
-	// Before the run is created: should the process die right after, the next job knows where to look.
+	// The note is stored before the run is created: if the process dies in between, the next job finds the head.
 	if err := c.task.Ledger.SetNote(ctx, c.head); err != nil {
 		return false, err
 	}
@@ -148,8 +146,8 @@ func (c *headRun) open(ctx context.Context) (wanted bool, _ error) {
 	return true, nil
 }
 
-// complete publishes the final state, unless it stands already, and forgets the note. Nobody else publishes one for the
-// head meanwhile.
+// complete publishes the final state, unless it is published already, and removes the note. Meanwhile, no other job
+// publishes one for the head.
 func (c *headRun) complete(ctx context.Context, result forge.RunID) error {
 	c.run.ExternalID = c.id(result).String()
 	head := store.Key{Installation: c.task.Key.Installation, Repository: c.task.Key.Repository, Commit: c.head}
@@ -177,7 +175,7 @@ func (c *headRun) complete(ctx context.Context, result forge.RunID) error {
 	})
 }
 
-// setAlarm has the check done again when its result is over.
+// setAlarm schedules another check for when the result expires.
 func (c *headRun) setAlarm(result forge.RunID) { c.Alarm.Set(c.task.Key, c.repo, result.Ends()) }
 
 // finish completes the run with what was found out.
@@ -191,7 +189,7 @@ func (c *headRun) finish(ctx context.Context) error {
 	return nil
 }
 
-// publishFinal is finish without the figures of checks.
+// publishFinal is finish without the metrics of checks.
 func (c *headRun) publishFinal(ctx context.Context) error {
 	started := c.Now()
 	c.run.Status, c.run.CompletedAt = forge.Completed, started
@@ -205,7 +203,7 @@ func (c *headRun) publishFinal(ctx context.Context) error {
 	}
 	c.log.Info("check run completed", "check_run", c.run.ID, "conclusion", c.run.Conclusion)
 	if err := c.task.Ledger.SetNote(ctx, ""); err != nil {
-		// The run is complete, which the next job sees; the note costs it one look.
+		// The run is complete, which the next job sees; the remaining note costs it one request.
 		c.log.Warn("the state of the job was not removed", "error", err)
 	}
 	return nil
@@ -222,7 +220,7 @@ func (c *headRun) abandon(ctx context.Context) error {
 	return c.task.Ledger.SetNote(ctx, "")
 }
 
-// cancel completes a run that has no result because nobody needs it any more.
+// cancel completes a run without a result that is no longer needed.
 func (c *headRun) cancel(ctx context.Context, run *forge.CheckRun) error {
 	run.Status, run.Conclusion, run.CompletedAt = forge.Completed, forge.Cancelled, c.Now()
 	run.Title = "Not finished: the pull request has changed"
@@ -234,10 +232,9 @@ func (c *headRun) cancel(ctx context.Context, run *forge.CheckRun) error {
 	return nil
 }
 
-// reportProgress has the check run say that the check is under way, unless it already does or the check is done within the
-// worker's patience: then its result is the first and only thing that GitHub is told, for half of the requests. Until then
-// GitHub shows of a required check that it is expected.
-// Without a run that is owed there is nothing to tell. To be followed by told.
+// reportProgress sets the check run to "in progress", unless it is already or the check completes within the worker's
+// patience. In that case the result is the only update, which halves the requests. Until then, GitHub shows a required
+// check as expected. Without a run to complete, it does nothing. It must be followed by endProgress.
 func (c *headRun) reportProgress(ctx context.Context) error {
 	if !c.required || c.run.Status == forge.InProgress && c.run.ID != 0 {
 		return nil
@@ -263,7 +260,7 @@ func (c *headRun) reportProgress(ctx context.Context) error {
 			return
 		case <-timer.C:
 		}
-		// Where GitHub's limits are half used, results come first, and are told all the same.
+		// If GitHub's limits are half used, results have priority, and are published without this update.
 		if err := c.Client.Publish(github.Background(ctx), c.repo, &run); err != nil {
 			c.log.Info("the check run could not be marked as in progress", "error", scrub(err.Error()))
 		}
@@ -276,14 +273,14 @@ func (c *headRun) reportProgress(ctx context.Context) error {
 	return nil
 }
 
-// endProgress ends tell. Afterwards the run is at GitHub if it has an id.
+// endProgress ends reportProgress. Afterwards the run exists on GitHub if it has an id.
 func (c *headRun) endProgress() {
 	if c.quiet != nil {
 		c.quiet()
 	}
 }
 
-// giveUp is conclude for what the change is not to blame for: the sweep has it tried again.
+// giveUp is conclude for reasons outside of the change: the sweep retries the check.
 func (c *headRun) giveUp(ctx context.Context, v verdict) error {
 	id := forge.RunID{State: forge.Abandoned, Job: c.task.Sequence, Times: c.abandoned + 1}
 	if _, again := id.Retry(); again {

@@ -14,7 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// GitHub's answer is older than its event: the job waits for it, but not for ever.
+// GitHub's answer is older than its event: the job waits for a newer answer for a limited time.
 func TestAnswerFromThePast(t *testing.T) {
 	b := newBench(t)
 	b.pr.Updated = clock.Add(-time.Minute)
@@ -29,7 +29,7 @@ func TestAnswerFromThePast(t *testing.T) {
 	}
 }
 
-// What could not be checked for reasons outside of the change is taken up again, in the same run.
+// A head that could not be checked for reasons outside of the change is checked again, in the same run.
 func TestAbandonedHeadIsCheckedAgain(t *testing.T) {
 	b := newBench(t)
 	b.mirror.err = errors.New("no answer")
@@ -58,7 +58,7 @@ func TestAbandonedHeadIsCheckedAgain(t *testing.T) {
 	}
 }
 
-// A sweep's job that finds a result leaves it alone and does not check again.
+// A job of the sweep that finds a result does nothing.
 func TestMissingOnly(t *testing.T) {
 	b := newBench(t)
 	b.task.Message.Missing = true
@@ -72,7 +72,7 @@ func TestMissingOnly(t *testing.T) {
 	}
 }
 
-// The head went away and came back: the canceled run of its first time does not stand for a result.
+// A head that was replaced and restored is checked again: its cancelled run is no result.
 func TestHeadThatCameBack(t *testing.T) {
 	b := newBench(t)
 	b.hub.Runs = []forge.CheckRun{{ID: 1, HeadSHA: headA, Status: "completed", Conclusion: "cancelled",
@@ -83,8 +83,8 @@ func TestHeadThatCameBack(t *testing.T) {
 	}
 }
 
-// Somebody asks for the run of an old head again, which GitHub opens for that: it is closed, and the present
-// head gets its run.
+// A request for the run of an old head, which GitHub opens again: that run is closed, and the present head gets its
+// run.
 func TestRunOfAnOldHeadIsAskedFor(t *testing.T) {
 	b := newBench(t)
 	b.hub.Runs = []forge.CheckRun{{ID: 1, HeadSHA: headB, Status: "queued", ExternalID: "pr-12/x"}}
@@ -98,7 +98,7 @@ func TestRunOfAnOldHeadIsAskedFor(t *testing.T) {
 	}
 }
 
-// The settings give rights to teams: the author is checked as a member, in the only check.
+// If the settings map teams, the author's membership is part of the only check.
 func TestTeamsOfTheAuthor(t *testing.T) {
 	for name, member := range map[string][]string{"member of one": {"org/ops"}, "member of none": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestDefaultBranchHasItsReport(t *testing.T) {
 	}
 }
 
-// A push to a base branch: which of the open pull requests are checked again.
+// A push to a base branch checks those open pull requests again that its rules may affect.
 func TestPushToBase(t *testing.T) {
 	open := []*forge.PullRequest{{Number: 1, BaseRef: "release"}, {Number: 2, BaseRef: "main"},
 		{Number: 3, BaseRef: "release"}}
@@ -200,7 +200,7 @@ func TestPushToBase(t *testing.T) {
 	}
 }
 
-// A push to a branch that is nobody's base costs one request, and its rules are compared with none of before.
+// A push to a branch without pull requests costs one request, and its rules are not compared.
 func TestPushToNobodysBase(t *testing.T) {
 	users := func(ref string) *dependentsDouble {
 		return &dependentsDouble{list: []store.Dependent{{ID: 21, Owner: "octo-org", Name: "a", RuleSources: []report.RuleSource{{Ref: ref}}}}}
@@ -301,7 +301,7 @@ func TestNewInstallation(t *testing.T) {
 	}
 }
 
-// Every commit's runs lead back to what they are about.
+// A request for all runs of a commit checks every subject of these runs.
 func TestSuiteOfABranchIsAskedFor(t *testing.T) {
 	b := newBench(t)
 	b.ofBranch("main")

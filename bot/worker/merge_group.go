@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
-// group checks what a merge queue wants to merge, against what it is put on. It has no author. What the event
-// said about it is kept for those who ask for the check again.
+// group checks the merged tree of a merge queue against its base. It has no author. The data of the event is stored for
+// later requests of the check.
 func (w *Worker) group(ctx context.Context, t Task, log *slog.Logger) error {
 	about := t.Message.Group
 	if about != nil {
@@ -47,7 +47,7 @@ func (w *Worker) group(ctx context.Context, t Task, log *slog.Logger) error {
 	return c.see(ctx)
 }
 
-// grouped are the pull requests of a merge group: the one that GitHub names, and those whose head it has.
+// grouped lists the pull requests of a merge group: the one that GitHub names, and those whose head it contains.
 func (c *check) grouped(ctx context.Context, state mirror.State, about *store.Group) ([]*forge.PullRequest, error) {
 	commits, err := c.Mirror.Commits(ctx, state.GitDir, state.MergeBase, c.head)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// A check that is done soon is told of once; one that takes longer says so first, and if GitHub does not take that, it
-// has its result all the same.
+// A check that completes soon publishes its result only. A slower one first publishes its progress; if GitHub rejects
+// that, the result is still published.
 func TestProgressIsPublished(t *testing.T) {
 	for name, c := range map[string]struct {
 		patience time.Duration
@@ -60,7 +60,7 @@ func TestProgressIsPublished(t *testing.T) {
 	}
 }
 
-// A result that GitHub does not take is sent when it does, without another check; unless there is news.
+// A result that GitHub does not accept is sent later without another check, unless there is a newer job.
 func TestOutboxSendsRefusedResult(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(b *bench)
@@ -96,7 +96,7 @@ func TestOutboxSendsRefusedResult(t *testing.T) {
 	}
 }
 
-// A result that was ready when its worker was wanted elsewhere is sent without another check.
+// A result that was ready when its worker was stopped is sent without another check.
 func TestOutboxSendsResultOfStoppedWorker(t *testing.T) {
 	b := newBench(t)
 	b.Patience = time.Hour
@@ -116,7 +116,7 @@ func TestOutboxSendsResultOfStoppedWorker(t *testing.T) {
 	}
 }
 
-// A result gets no younger by being refused again and again.
+// A rejected result expires, counted from its first attempt.
 func TestOutboxResultExpires(t *testing.T) {
 	var u outbox
 	task := Task{Key: store.Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 12}}, Sequence: 1}
@@ -140,8 +140,8 @@ func (full) Admit(_ context.Context, installation int64, background bool) (conte
 	return nil, nil, &forge.RetryLater{After: 40 * time.Second, Reason: "full"}
 }
 
-// What GitHub's limits have no room for is not begun. A person's change has the installation wait, what nobody waits for
-// lets the others go first.
+// A job for which GitHub's limits have no room does not begin. For a person's change, the whole installation waits;
+// background work lets other jobs go first.
 func TestPacedJobs(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(task *Task)

@@ -76,7 +76,7 @@ func TestResultIsKept(t *testing.T) {
 	}
 }
 
-// The store's troubles are nobody else's: the check run is complete, with the link that GitHub gives it.
+// An error of the store does not affect the check run: it is complete, with GitHub's own link.
 func TestResultIsNotKept(t *testing.T) {
 	for name, set := range map[string]func(b *bench, kept *resultsDouble){
 		"the store fails":    func(_ *bench, kept *resultsDouble) { kept.err = errors.New("no servers") },

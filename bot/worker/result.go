@@ -22,7 +22,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// post publishes the report, unless the head moved on or exactly this result stands already.
+// post publishes the report, unless the head moved on or the same result is published already.
 func (c *check) post(ctx context.Context, change report.Change, rep *report.Report, id forge.RunID) error {
 	c.endProgress()
 	superseded, err := c.task.Ledger.Superseded(ctx)
@@ -30,7 +30,7 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 		return err
 	}
 	if superseded {
-		// A newer job for the same head finds this result and leaves it; only another head makes it void.
+		// A newer job for the same head finds this result and keeps it; only another head makes it void.
 		moved, err := c.moved(ctx)
 		if err != nil {
 			return err
@@ -66,8 +66,8 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 	return c.send(ctx, result{id: id, run: c.run, kept: kept})
 }
 
-// result is the id of a result: equal for equal inputs and equal states of the exceptions, which
-// depend on the clock, too.
+// result returns the id of a result. It is equal for equal inputs and equal states of exceptions, which also depend on
+// the clock.
 func (c *check) result(state mirror.State, change report.Change, rep *report.Report) forge.RunID {
 	type exception struct {
 		Path, Blob string
@@ -115,8 +115,8 @@ func annotation(a output.Annotation) forge.Annotation {
 // settingsTimeout bounds what a check waits to hear whether its repository is private.
 const settingsTimeout = 5 * time.Second
 
-// record stores the result and has the check run lead to its page. A result whose page nobody could open is not kept, and
-// one that could not be stored leaves the check as it is, with the link that GitHub gives it. Nil: it was not kept.
+// record stores the result and links the check run to its page. A result whose page nobody could open is not stored. If
+// storing fails, the check run keeps GitHub's link. It returns nil if nothing was stored.
 func (c *check) record(ctx context.Context, change report.Change, rep *report.Report, id forge.RunID) *results.Stored {
 	if c.Results == nil {
 		return nil
@@ -156,8 +156,8 @@ func (c *check) record(ctx context.Context, change report.Change, rep *report.Re
 	return kept
 }
 
-// withhold finds out which private repositories the report has lines of. It returns the report as the check run shows
-// it to all who may read this repository: without those.
+// withhold finds the private repositories of which the report has lines. It returns the report without these lines, for
+// the check run, which all readers of this repository can see.
 func (c *check) withhold(ctx context.Context, rep *report.Report) *report.Report {
 	if c.remotes == nil || c.remotes.Private == nil {
 		return rep
@@ -173,7 +173,7 @@ func (c *check) withhold(ctx context.Context, rep *report.Report) *report.Report
 	return rep.Withhold(urls)
 }
 
-// published tells the stored result which check run shows it.
+// published adds to the stored result the check run that shows it.
 func (c *check) published(ctx context.Context, kept *results.Stored) {
 	if kept == nil || c.run.ID == 0 || c.run.ID == kept.CheckRun {
 		return
@@ -215,7 +215,7 @@ func (c *check) stored(change report.Change, rep *report.Report, id forge.RunID)
 	return &results.Stored{Meta: m, Report: &kept}
 }
 
-// laptop is the command that shows the same in a clone: the rules are those of the base.
+// laptop returns the command that shows the same in a clone: the rules are those of the base.
 func laptop(change report.Change) string {
 	above := ""
 	if change.Defaults != "" {
@@ -233,13 +233,13 @@ func laptop(change report.Change) string {
 }
 
 const (
-	// maxOutbox bounds the results in memory: as many as workers, at most, meet a rate limit at once.
+	// maxOutbox limits the results in memory: at most all workers meet a rate limit at once.
 	maxOutbox = 64
-	// outboxAge is longer than GitHub has ever anybody wait.
+	// outboxAge is longer than any wait that GitHub has asked for.
 	outboxAge = 2 * time.Hour
 )
 
-// result is what a check came to, ready to be sent.
+// result is the result of a check, ready to be sent.
 type result struct {
 	id   forge.RunID
 	run  forge.CheckRun // its prose
@@ -250,9 +250,9 @@ type result struct {
 	at       time.Time
 }
 
-// outbox are results that GitHub did not take yet: the next delivery of the same job sends them, rather than check
-// again. A newer job of the key checks anew, as it knows of news. They are lost with the process, and checked again then.
-// The zero value has none; it is safe for concurrent use.
+// outbox contains results that GitHub has not accepted yet. The next delivery of the same job sends them without
+// another check. A newer job of the key checks again, since something changed. They are lost with the process, and are
+// then checked again. The zero value is empty; it is safe for concurrent use.
 type outbox struct {
 	mu    sync.Mutex
 	byKey map[store.Key]result
@@ -277,8 +277,7 @@ func (u *outbox) put(t Task, head string, r result, now time.Time) {
 	}
 }
 
-// take removes what is there of a key, and returns it if it is the result of the same job for the same head, and still
-// holds.
+// take removes the result of a key. It returns the result if it is of the same job and head, and still valid.
 func (u *outbox) take(t Task, head string, now time.Time) (result, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -289,8 +288,8 @@ func (u *outbox) take(t Task, head string, now time.Time) (result, bool) {
 		(ends.IsZero() || now.Before(ends))
 }
 
-// send completes the check run with a result; where GitHub does not take it now, or the job is returned to the queue,
-// it is remembered.
+// send completes the check run with a result. If GitHub does not accept it now, or the job is returned to the queue, it
+// is put into the outbox.
 func (c *check) send(ctx context.Context, r result) error {
 	c.run.Conclusion, c.run.Title, c.run.Summary, c.run.Text = r.run.Conclusion, r.run.Title, r.run.Summary, r.run.Text
 	c.run.Annotations, c.run.DetailsURL, c.run.Actions = r.run.Annotations, r.run.DetailsURL, r.run.Actions

@@ -100,8 +100,8 @@ func (s *Server) Work(ctx context.Context) error {
 	})
 }
 
-// Front hands requests to a handler that can be replaced while it serves; requests under way stay with the one
-// that took them. It answers 503 before there is one. It is safe for concurrent use.
+// Front passes requests to a handler that can be replaced while it serves. Requests in progress stay with the handler
+// that began them. It answers 503 while there is none. It is safe for concurrent use.
 type Front struct{ now atomic.Pointer[http.Handler] }
 
 // Set replaces the handler.

@@ -11,16 +11,17 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// sharedHead is what the check runs of one name on a commit tell. GitHub shows, and lets people merge by, the newest of
-// them alone, whatever it is about; but several pull requests can have one head, and a merge group's head can become
-// that of a pull request. So the newest run is never better than the worst of all that have the commit as their head.
+// sharedHead is the check runs with one name on a commit. GitHub merges by the newest of them alone. Several pull
+// requests can have the same head, and the head of a merge group can become that of a pull request. So the newest run
+// is never better than the worst result of all subjects with this head.
 type sharedHead struct {
 	newest  forge.CheckRun                     // ID zero: there is none
 	results map[forge.Target]report.Conclusion // of each subject, as if it were alone; "" while it is being checked
 	about   []forge.Target                     // what else has the commit as its head now
 }
 
-// sharedHead asks GitHub. What it answers holds as long as nobody else publishes a run for the head, see Ledger.Exclusively.
+// sharedHead asks GitHub for these runs. The answer is valid while no other job publishes a run for the head, see
+// Ledger.Exclusively.
 func (c *headRun) sharedHead(ctx context.Context) (*sharedHead, error) {
 	runs, err := c.Client.CheckRuns(ctx, c.repo, c.head)
 	if err != nil {
@@ -75,12 +76,12 @@ func (c *headRun) otherPulls(ctx context.Context) (numbers []int, _ error) {
 	return numbers, nil
 }
 
-// badness orders conclusions; what is not known yet keeps a commit from being merged, as what waits for approval does.
+// badness orders conclusions; an unknown one blocks merging like a pending approval.
 func badness(c report.Conclusion) int {
 	return slices.Index([]report.Conclusion{report.Success, report.Neutral, "", report.ActionRequired, report.Failure}, c)
 }
 
-// worst returns what else is about the head with a worse result than own, and that result: "" where it is not known.
+// worst returns the other subjects with a worse result than own, and that result; "" if it is unknown.
 func (s *sharedHead) worst(own report.Conclusion) (about []forge.Target, result report.Conclusion) {
 	result = own
 	for _, subject := range s.about {
@@ -95,8 +96,7 @@ func (s *sharedHead) worst(own report.Conclusion) (about []forge.Target, result 
 	return about, result
 }
 
-// share makes the run as bad as the worst result on its head, says whose that is, and has what was not checked yet
-// checked.
+// share gives the run the worst result on its head, names its subject, and stores jobs for subjects without a result.
 func (c *headRun) share(ctx context.Context, s *sharedHead) error {
 	own := report.Conclusion(c.run.Conclusion)
 	about, result := s.worst(own)
@@ -153,7 +153,7 @@ func nameOf(s forge.Target) string {
 	return fmt.Sprintf("#%d", s.Number)
 }
 
-// checkMissing stores a job for what has no result yet; one that waits, or is in work, stays.
+// checkMissing stores a job for a subject without a result, unless one is stored already.
 func (c *headRun) checkMissing(ctx context.Context, s forge.Target) error {
 	key, err := c.task.Key.Of(s)
 	if err != nil {

@@ -43,9 +43,9 @@ type SweepConfig struct {
 	// and its jobs go to Drop. Nil: for every account.
 	Serves func(account string) bool
 	Drop   func(ctx context.Context, installation, repository int64) error
-	// Ends is told when a result that stands may become another by itself. Nil: nobody wants to know.
+	// Ends is called with the time at which a published result may change by itself. Nil: not called.
 	Ends func(key store.Key, repo forge.Repo, at time.Time)
-	// Reached is called in each round that saw all installations and repositories. Nil: nobody wants to know.
+	// Reached is called after each round that saw all installations and repositories. Nil: not called.
 	Reached  func(ctx context.Context, reached results.Reached) error
 	Interval time.Duration                        // default: DefaultInterval
 	Now      func() time.Time                     // default: time.Now
@@ -53,8 +53,8 @@ type SweepConfig struct {
 	Log      *slog.Logger                         // default: discard
 }
 
-// Sweeper finds what webhooks did not deliver: deliveries that failed, and open pull requests whose head has no
-// completed check run of ours. Use it from one goroutine.
+// Sweeper finds lost webhooks: failed deliveries, and open pull requests whose head has no completed check run of ours.
+// It must be used from one goroutine.
 type Sweeper struct {
 	config SweepConfig
 	since  time.Time            // failed deliveries before this are dealt with
@@ -97,7 +97,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 	}
 }
 
-// Sweep does one round. Its error joins what went wrong; the rest of the round was done.
+// Sweep does one round. It returns the joined errors; the rest of the round was done.
 func (s *Sweeper) Sweep(ctx context.Context) error {
 	ctx = github.Background(ctx)
 	return errors.Join(s.redeliver(ctx), s.unchecked(ctx))
@@ -155,7 +155,7 @@ func (s *Sweeper) unchecked(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// installation ends at the first rate limit: what comes after would meet the same one.
+// installation stops at the first rate limit, since later requests would meet the same one.
 func (s *Sweeper) installation(ctx context.Context, i forge.Installation) error {
 	repos, err := s.config.Client.Repositories(ctx, i.ID)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *Sweeper) installation(ctx context.Context, i forge.Installation) error 
 		s.reached[repo.ID] = repo
 	}
 	for n := range repos {
-		// Each round goes on where the last one had to stop, so that every repository has its turn.
+		// Each round continues where the last one stopped, so that every repository is reached.
 		repo := repos[(s.next[i.ID]+n)%len(repos)]
 		if s.spent(i.ID) {
 			s.next[i.ID] = (s.next[i.ID] + n) % len(repos)
@@ -189,10 +189,10 @@ func (s *Sweeper) installation(ctx context.Context, i forge.Installation) error 
 	return errors.Join(errs...)
 }
 
-// errSpent keeps what is known about the heads that this round did not get to.
+// errSpent keeps the known state of heads that this round did not reach.
 var errSpent = errors.New("the rest of the rate limit is reserved for checks")
 
-// spent reports whether less than half of an installation's requests are left: the checks come first.
+// spent reports whether less than half of an installation's requests are left, since checks have priority.
 func (s *Sweeper) spent(installation int64) bool {
 	if s.config.Budget == nil {
 		return false
@@ -221,7 +221,7 @@ func (s *Sweeper) repository(ctx context.Context, repo forge.Repo) error {
 				return fmt.Errorf("listing check runs: %w", err)
 			}
 			settled, final := s.checked(repo, h, runs)
-			// The newest run, by which people merge, may have the result of one that left the head.
+			// The newest run, which decides about merging, may have the result of a subject that left the head.
 			newest, left := newestOf(runs)
 			left = left && newest.Number != 0 && !open[at(newest.Number, h.sha)]
 			if !settled || left {
@@ -238,7 +238,7 @@ func (s *Sweeper) repository(ctx context.Context, repo forge.Repo) error {
 	return nil
 }
 
-// newestOf returns what the newest of some runs is about that have the name of pull requests' runs.
+// newestOf returns the subject of the newest run with the name of pull requests' runs.
 func newestOf(runs []forge.CheckRun) (about forge.Target, found bool) {
 	for _, run := range runs { // newest first
 		if run.Part == "" {
@@ -249,7 +249,7 @@ func newestOf(runs []forge.CheckRun) (about forge.Target, found bool) {
 	return about, false
 }
 
-// checked returns what the newest run about a head tells: whether it needs no job now, and whether that stays so.
+// checked reports whether the newest run on a head needs no job now, and whether that is final.
 func (s *Sweeper) checked(repo forge.Repo, h sweptHead, runs []forge.CheckRun) (settled, final bool) {
 	for _, run := range runs { // newest first
 		id, err := forge.ParseRunID(run.ExternalID)
@@ -276,7 +276,7 @@ func isSettled(run forge.CheckRun, id forge.RunID, now time.Time) (settled, fina
 	return now.Sub(run.CompletedAt) < pause, false
 }
 
-// enqueue leaves a job alone that waits or is in work. missing is for a head without a result.
+// enqueue stores a job, unless one is stored or running. missing says that the head has no result.
 func (s *Sweeper) enqueue(ctx context.Context, repo forge.Repo, h sweptHead, missing bool) error {
 	has, err := s.config.Queue.Has(ctx, h.key)
 	if err != nil || has {
@@ -292,12 +292,12 @@ func (s *Sweeper) enqueue(ctx context.Context, repo forge.Repo, h sweptHead, mis
 var redeliveredEvents = []string{"pull_request", "pull_request_review", "check_run", "check_suite", "push", "merge_group",
 	"installation", "installation_repositories", "repository", "github_app_authorization"}
 
-// redeliveryPauses are how long after a failed attempt at a delivery another one is asked for: what kept it from arriving may
-// last. After the last of them, the look at the heads has to do.
+// redeliveryPauses are the pauses before each requested redelivery after a failure, since its cause may last. After the
+// last one, only the check of the heads is left.
 var redeliveryPauses = []time.Duration{0, 0, 15 * time.Minute, time.Hour, 4 * time.Hour, 12 * time.Hour}
 
-// redeliver asks GitHub for another attempt at failed deliveries, once for each failed attempt: all of one event share
-// a GUID. The queue remembers them, so neither a restart nor a second server asks again.
+// redeliver asks GitHub to redeliver failed deliveries, once for each failed attempt; all attempts for one event share
+// a GUID. The queue stores the attempts, so that neither a restart nor a second server asks again.
 func (s *Sweeper) redeliver(ctx context.Context) error {
 	begun := s.config.Now()
 	since := s.since
@@ -345,7 +345,7 @@ func (s *Sweeper) redeliver(ctx context.Context) error {
 	return nil
 }
 
-// number claims the next of the attempts that an event has; "" when there are no more. The pause goes before it.
+// number claims the next redelivery of an event; "" if there are no more. pause is the time before it.
 func (s *Sweeper) number(ctx context.Context, d forge.Delivery) (claim string, pause time.Duration, err error) {
 	for i, pause := range redeliveryPauses {
 		claim := fmt.Sprintf("redeliver.%s.%d", d.GUID, i+1)

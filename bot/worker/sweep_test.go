@@ -87,8 +87,7 @@ func TestFailedDeliveriesAreRequestedOnce(t *testing.T) {
 	}
 }
 
-// An attempt that was asked for can fail like the first one. It is asked for again, after longer and longer pauses, and
-// not for ever.
+// A redelivery can fail, too. It is requested again after growing pauses, a limited number of times.
 func TestFailedRedeliveries(t *testing.T) {
 	h := &forgetest.GitHub{}
 	s, _, now := newSweeper(h)
@@ -193,7 +192,7 @@ func TestCheckedHeadIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
-// A pull request whose head shows the result of one that left is checked again; a result that ends is told.
+// A head with the result of a pull request that left it is checked again. Results that expire are passed to Ends.
 func TestResultsThatDoNotLast(t *testing.T) {
 	run := func(id int64, external string) forge.CheckRun {
 		return forge.CheckRun{ID: id, HeadSHA: "shared", Status: "completed", Conclusion: "failure", ExternalID: external}
@@ -269,7 +268,7 @@ func TestRunSweepsAtOnceAndAtTheInterval(t *testing.T) {
 	}
 }
 
-// A head that was given up is looked at again and again, until its time has come.
+// An abandoned head is retried until its time is over.
 func TestAbandonedHeadsAreRetried(t *testing.T) {
 	h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 1}},
 		Repos: []forge.Repo{{Installation: 1, ID: 5, Owner: "o", Name: "r"}},
@@ -288,7 +287,7 @@ func TestAbandonedHeadsAreRetried(t *testing.T) {
 	}
 }
 
-// A head that was given up again and again is final in the end.
+// An abandoned head is final after the last retry.
 func TestSettled(t *testing.T) {
 	for n := 1; n <= 5; n++ {
 		run := forge.CheckRun{Status: "completed", CompletedAt: sweepStart}
@@ -303,7 +302,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// With half of the rate limit gone, the sweep leaves the rest to the checks and goes on where it stopped.
+// If half of the rate limit is used, the sweep leaves the rest to the checks and continues in the next round.
 func TestSweepLeavesBudget(t *testing.T) {
 	h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 1}}, Pulls: map[int64][]*forge.PullRequest{}}
 	for id := int64(1); id <= 4; id++ {
@@ -335,8 +334,7 @@ func TestSweepLeavesBudget(t *testing.T) {
 	}
 }
 
-// Only in a round that saw all repositories is it told where they are; what of pull requests was not seen is nothing to
-// it.
+// Reached is called only after a round that saw all repositories; unseen pull requests do not matter.
 func TestWhatIsReached(t *testing.T) {
 	h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 7}, {ID: 8, Suspended: true}},
 		Repos: []forge.Repo{{Installation: 7, ID: 11, Owner: "o", Name: "a"}}}
@@ -377,8 +375,8 @@ func TestWhatIsReached(t *testing.T) {
 	}
 }
 
-// An installation that is not served is as if it were not there: nothing is asked about it, its jobs go, and its results
-// are not reached.
+// An installation that is not served is ignored: it gets no requests, its jobs are dropped, and its results are not
+// reached.
 func TestServes(t *testing.T) {
 	h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 7, Account: "o"}, {ID: 8, Account: "mallory"}},
 		Repos: []forge.Repo{{Installation: 7, ID: 11, Owner: "o", Name: "a"}, {Installation: 8, ID: 12, Owner: "mallory", Name: "b"}}}

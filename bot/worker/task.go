@@ -27,8 +27,8 @@ func TaskOf(j *store.Job) Task {
 	return Task{Key: j.Key, Message: j.Message, Sequence: j.Sequence(), Try: j.Try, Tries: j.Tries, Ledger: j}
 }
 
-// reachable returns an error of asking for what a task is about, by its name; done: it is out of reach, and there is nothing
-// to do.
+// reachable handles an error of a request about the subject of a task. done says that the subject is out of reach, so
+// that there is nothing to do.
 func (w *Worker) reachable(ctx context.Context, t Task, log *slog.Logger, what string, err error) (done bool, _ error) {
 	switch {
 	case forge.IsGone(err) && !w.early(t):
@@ -40,14 +40,14 @@ func (w *Worker) reachable(ctx context.Context, t Task, log *slog.Logger, what s
 	return false, nil
 }
 
-// following is the message of a job that the task has done.
+// following is the message of the job that continues the task.
 func (t Task) following(at time.Time) store.Message {
 	m := t.Message
 	return store.Message{Delivery: m.Delivery, Event: m.Event, Owner: m.Owner, Name: m.Name, At: at}
 }
 
-// background reports whether nobody waits for the task: it is about a branch or other repositories,
-// or has something looked at again.
+// background reports whether nobody waits for the task: it is about a branch or other repositories, or a repeated
+// check.
 func (t Task) background() bool {
 	if t.Message.Fresh {
 		return false

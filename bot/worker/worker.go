@@ -1,10 +1,11 @@
-// Package worker is the work of the GitHub App: it turns jobs into check runs, and serves webhooks, health and metrics.
+// Package worker does the work of the GitHub App: it turns jobs into check runs, and serves webhooks, health and
+// metrics.
 //
-// A job is only a key. The worker reads the present state of the pull request, fetches its commits, has them inspected
-// in the sandbox, asks GitHub for what the inspection names (teams, reviews of exceptions), has them checked with the
-// answers, and writes the report into a check run, which it always completes. All it needs comes through small
-// interfaces, so that its decisions can be tested without GitHub, git or a child process. A Sweeper finds what webhooks
-// did not deliver, and Approvals finds out which exceptions were approved in review.
+// A job is only a key. The worker reads the present state of the pull request and fetches its commits. The sandbox
+// inspects these, and the worker asks GitHub for the teams and reviews that the inspection names. The sandbox then
+// checks the change, and the worker publishes the report as a check run, which it always completes. All dependencies
+// are small interfaces, so that decisions can be tested without GitHub, git or a child process. A Sweeper finds lost
+// webhooks, and Approvals finds approved exceptions.
 package worker
 
 import (
@@ -27,10 +28,11 @@ import (
 )
 
 const (
-	// lagPause is until GitHub is asked again when its answer is older than the event, and lagLimit how long that goes on.
+	// lagPause is the pause before GitHub is asked again if its answer is older than the event; lagLimit is the limit
+	// of these pauses.
 	lagPause = 2 * time.Second
 	lagLimit = time.Minute
-	// backgroundPause is until a job in the background is tried again that there was no room for.
+	// backgroundPause is the pause before a background job is tried again for which there was no room.
 	backgroundPause = 15 * time.Second
 )
 
@@ -49,13 +51,13 @@ type Worker struct {
 	Sandbox   Sandbox
 	Approvals ReviewFinder
 	Jobs      Queue
-	// Summary is the markdown for a check run, Text what stands below it; of files at the head and at the commit that the
-	// rules are read from. page is the address of a page with all of it, "" for none.
+	// Summary and Text return the Markdown of a check run. head and rules link to files at the head and at the commit
+	// of the rules. page is the address of the result's page; "" if there is none.
 	Summary func(rep *report.Report, head, rules BlobURL, page string) string
 	Text    func(rep *report.Report, head, rules BlobURL, create NewFileURL, page string) string
-	// Remotes is what gets things from outside for a check. Nil: nothing does.
+	// Remotes returns the resolver of remote sources for a check. Nil: nothing is fetched.
 	Remotes func(ctx context.Context, change remotes.Change) (*remotes.Resolver, error)
-	// Results keeps what checks came to. Nil: nothing is kept, and check runs lead to no page.
+	// Results stores results. Nil: nothing is stored, and check runs have no pages.
 	Results Results
 	// PreviewSummary is the markdown that says what a pull request would change in other repositories.
 	PreviewSummary func(o *report.FleetPreview) string
@@ -77,8 +79,8 @@ type Worker struct {
 	outbox outbox
 }
 
-// Do works on one task. Nil means that it is done, for good or with a failure that the check run tells;
-// *store.Later asks to come back; any other error asks for the next try.
+// Do works on one task. Nil means that it is finished, with a result or with a reported failure. *store.Later asks for
+// another delivery at a time, any other error for a retry.
 func (w *Worker) Do(ctx context.Context, t Task) error {
 	log := cmp.Or(w.Log, slog.New(slog.DiscardHandler))
 	log = log.With("delivery", t.Message.Delivery, "event", t.Message.Event, "repository", t.repo().String(),
@@ -110,8 +112,8 @@ func (w *Worker) Do(ctx context.Context, t Task) error {
 	return err
 }
 
-// untilFound is after what time GitHub is asked again for what it does not find: right after a webhook it may not be
-// everywhere yet. That is 1, 3 and 8 s after the time before; zero when it has had its time.
+// untilFound returns the pause before GitHub is asked again for something that it does not find, since it may be
+// visible only some time after a webhook. The pauses are 1, 3 and 8 s; zero means that there is no further one.
 func (w *Worker) untilFound(t Task) time.Duration {
 	waited := w.Now().Sub(t.Message.At)
 	for _, pause := range []time.Duration{time.Second, 3 * time.Second, 8 * time.Second} {
@@ -123,7 +125,7 @@ func (w *Worker) untilFound(t Task) time.Duration {
 	return 0
 }
 
-// early reports whether what GitHub does not find may be there a moment later.
+// early reports whether something that GitHub does not find may exist a moment later.
 func (w *Worker) early(t Task) bool { return !t.exhausted() && w.untilFound(t) > 0 }
 
 // paced works on a task that GitHub's limits have room for.
@@ -136,8 +138,8 @@ func (w *Worker) paced(ctx context.Context, t Task, log *slog.Logger) error {
 	return w.route(ctx, t, log)
 }
 
-// admit lets a task begin, or a part of it, until done is called; a *store.Later says that a task in the background has
-// to wait, for which the installation's other jobs need not.
+// admit waits until a task, or a part of it, may begin; the caller calls done afterwards. *store.Later says that a
+// background task must wait, which does not delay other jobs of the installation.
 func (w *Worker) admit(ctx context.Context, t Task) (_ context.Context, done func(), err error) {
 	if w.Pace == nil {
 		return ctx, func() {}, nil
@@ -246,8 +248,8 @@ type Pace interface {
 	Admit(ctx context.Context, installation int64, background bool) (_ context.Context, done func(), err error)
 }
 
-// Sandbox inspects and checks changes; *sandbox.Sandbox is one. *sandbox.Crash and *sandbox.Failed are final, other
-// errors may pass.
+// Sandbox inspects and checks changes; *sandbox.Sandbox implements it. *sandbox.Crash and *sandbox.Failed are final,
+// other errors may be temporary.
 type Sandbox interface {
 	Inspect(ctx context.Context, change report.Change) (*report.Inspection, error)
 	Run(ctx context.Context, change report.Change) (*report.Report, error)
@@ -261,15 +263,14 @@ type Mirror interface {
 	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
 }
 
-// ReviewFinder finds the reviews of a pull request that bear on the exceptions that wait for approval;
-// *Approvals is one.
+// ReviewFinder collects the reviews of pending exceptions in a pull request; *Approvals implements it.
 type ReviewFinder interface {
 	Decide(ctx context.Context, repo forge.Repo, pr *forge.PullRequest, gitDir, rulesCommit string,
 		in *report.Inspection) ([]report.Review, error)
 }
 
-// Queue stores jobs, and remembers for which commits drafts are wanted, which repositories take rules from others, and what
-// pull requests would change there; store.Queue is one.
+// Queue stores jobs. It also stores for which commits drafts are requested, which repositories take rules from others,
+// and previews for these; store.Queue implements it.
 type Queue interface {
 	Publisher
 	DraftsAsked(ctx context.Context, repository int64, head string) (bool, error)
@@ -279,7 +280,7 @@ type Queue interface {
 	Previews(ctx context.Context, key store.Key, of string) (map[int64]store.Preview, error)
 }
 
-// Ledger is what the queue remembers about a job; store.Job is one.
+// Ledger stores the state of a job in the queue; store.Job implements it.
 type Ledger interface {
 	Superseded(ctx context.Context) (bool, error)
 	Note(ctx context.Context) (string, error)
@@ -290,7 +291,7 @@ type Ledger interface {
 	Exclusively(ctx context.Context, key store.Key, do func(ctx context.Context) error) error
 }
 
-// Results keeps results and knows their pages; *results.Recorder is one.
+// Results stores results and knows their pages; *results.Recorder implements it.
 type Results interface {
 	// stores a result and returns the address of its page; "": it has none, and is not stored
 	Record(ctx context.Context, r *results.Stored) (address string, err error)

@@ -49,7 +49,7 @@ func TestCheckIsPublished(t *testing.T) {
 	}
 }
 
-// Each way a check can end without a report: what is told, and on which try.
+// Each way in which a check can end without a report: what is published, and on which try.
 func TestFailures(t *testing.T) {
 	plain := errors.New("open /data/mirrors/11/config: " + token)
 	for name, c := range map[string]struct {
@@ -126,7 +126,7 @@ func answer(r *report.Report, err error) func(context.Context, report.Change) (*
 	return func(context.Context, report.Change) (*report.Report, error) { return r, err }
 }
 
-// GitHub asks to wait: the job comes back later, whatever try it is, and goes on with the same run.
+// If GitHub asks to wait, the job is delivered again later on any try, and continues with the same run.
 func TestRetryLater(t *testing.T) {
 	wait := &forge.RetryLater{After: time.Minute, Reason: "rate limit"}
 	for name, set := range map[string]func(b *bench, err error){
@@ -221,7 +221,7 @@ func TestClosedWhileTheServerWasDown(t *testing.T) {
 	}
 }
 
-// The head moves on while its check runs: its run is cancelled and no result is posted.
+// If the head changes while its check runs, the run is cancelled and no result is published.
 func TestSupersededByNewHead(t *testing.T) {
 	for name, vanished := range map[string]bool{"at the end": false, "head vanished": true} {
 		t.Run(name, func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestSupersededByNewHead(t *testing.T) {
 	}
 }
 
-// A newer job for the same head does not make this result void, and leaves it alone afterwards.
+// A newer job for the same head does not make this result void, and keeps it.
 func TestSupersededOnTheSameHead(t *testing.T) {
 	b := newBench(t)
 	b.ledger.superseded = true
@@ -265,7 +265,7 @@ func TestSupersededOnTheSameHead(t *testing.T) {
 	}
 }
 
-// A run left open on an earlier head is closed by the next job of the pull request.
+// A run left open on an earlier head is completed by the next job of the pull request.
 func TestEarlierHeadIsTidied(t *testing.T) {
 	b := newBench(t)
 	b.hub.Runs = []forge.CheckRun{
@@ -283,7 +283,7 @@ func TestEarlierHeadIsTidied(t *testing.T) {
 	}
 }
 
-// The process dies after each Publish, also after the last; the next delivery ends with one right run.
+// If the process dies after any Publish, the next delivery ends with one correct run.
 func TestCrashAtEachStepEndsWithOneRun(t *testing.T) {
 	for steps := 1; steps <= 3; steps++ {
 		for _, fresh := range []bool{false, true} {
@@ -334,7 +334,7 @@ func TestDemandGivesAnotherRun(t *testing.T) {
 	if len(b.hub.Runs) != 2 || b.last(t).Conclusion != "success" || b.hub.Runs[0].ExternalID == b.hub.Runs[1].ExternalID {
 		t.Errorf("runs %+v, want two", b.hub.Runs)
 	}
-	// An event without effect after that finds the same result, though another demand led to it.
+	// A later event without effect finds the same result, although another request led to it.
 	b.task.Message = store.Message{Event: "sweep", Owner: "octo-org", Name: "fleet"}
 	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 2 {
 		t.Errorf("%v, %d runs, want no third", err, len(b.hub.Runs))
@@ -369,7 +369,7 @@ func TestChangedInputsGiveAnotherRun(t *testing.T) {
 	}
 }
 
-// GitHub is asked before the check, so that it takes one; the answers go in with the change.
+// GitHub is asked before the check, so that one check suffices; the answers are part of the change.
 func TestApprovedExceptions(t *testing.T) {
 	b := newBench(t)
 	b.waits()
@@ -392,7 +392,7 @@ func TestApprovedExceptions(t *testing.T) {
 	}
 }
 
-// Nobody is asked for the reviews of a change without exceptions that wait.
+// The reviews of a change without pending exceptions are not requested.
 func TestNothingToApprove(t *testing.T) {
 	b := newBench(t)
 	b.sandbox.inspection.Exceptions = []report.Exception{{Path: "e.yaml", Blob: "1", State: report.Expired}}
