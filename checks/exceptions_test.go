@@ -64,14 +64,28 @@ func TestCoveredFindingsHaveTheLineOfTheField(t *testing.T) {
 	r.Write("exceptions/e.yaml", exception("e",
 		"{exceptions: [{policyName: pods, ruleNames: [net]}, {policyName: lintel, ruleNames: [api-server]}], "+
 			"match: {any: [{resources: {kinds: [Pod, Service]}}]}}"))
+	r.Write("exceptions/m.yaml", exception("m", "{exceptions: [{policyName: owners, ruleNames: [set, has]}], match: {any: [{resources: {kinds: [ConfigMap]}}]}}"))
+	r.Write("policies/owners.yaml", `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: owners}
+spec:
+  rules:
+  - name: set
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {owner: x}}}}
+  - name: has
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate: {failureAction: Enforce, message: owner is required, pattern: {metadata: {labels: {owner: "?*"}}}}
+`)
 	base := r.Commit(pods)
+	r.Write("apps/map.yaml", keyed("map", "x"))
 	r.Write("apps/new.yaml", pod("new", hostNetwork)+"---\n"+pod("good", "  containers: [{name: c, image: 'x:1'}]\n"))
 	r.Write("apps/service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec:\n  type: none\n  ports:\n  - {port: 80, protocol: none}\n")
 	var got []string
 	for _, f := range check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()}).Findings {
 		got = append(got, fmt.Sprintf("%s %s:%d %s %s", f.Resource.Name, f.Origin.Path, f.Origin.StartLine, f.Field, f.Exemption.Exception))
 	}
-	if diff := cmp.Diff([]string{"new apps/new.yaml:5 /spec/hostNetwork ops/e",
+	if diff := cmp.Diff([]string{"map apps/map.yaml:1  ops/m", "new apps/new.yaml:5 /spec/hostNetwork ops/e",
 		"s apps/service.yaml:5 /spec/type ops/e", "s apps/service.yaml:7 /spec/ports/0/protocol ops/e"}, got); diff != "" {
 		t.Error(diff)
 	}

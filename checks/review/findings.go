@@ -88,6 +88,9 @@ func (a *Answer) uncovered(res *engine.Result) bool {
 	if len(res.Exceptions) == 0 || Violated(*res) || Undecided(*res) || res.Policy.Kind == builtin.Kind {
 		return false // a check has looked, and has one result for each of its fields
 	}
+	if slices.ContainsFunc(a.Results, func(r engine.Result) bool { return r.Mutation && len(r.Exceptions) > 0 }) {
+		return false // without exceptions, a mutate rule makes another object
+	}
 	for _, bare := range a.WithoutExceptions {
 		if bare.ID() == res.ID() {
 			res.Fields, res.Old = bare.Fields, bare.Old
