@@ -30,8 +30,8 @@ func (a *Client) Installations(ctx context.Context) ([]forge.Installation, error
 	return all, err
 }
 
-// Repositories returns the repositories of an installation that can be checked: archived and disabled ones
-// take no check runs and are left out.
+// Repositories returns the repositories of an installation that can be checked. It leaves out archived and disabled
+// ones, which accept no check runs.
 func (a *Client) Repositories(ctx context.Context, installation int64) ([]forge.Repo, error) {
 	var all []forge.Repo
 	err := a.pages(ctx, "repositories of installation "+strconv.FormatInt(installation, 10),
@@ -50,12 +50,12 @@ func (a *Client) Repositories(ctx context.Context, installation int64) ([]forge.
 	return all, err
 }
 
-// deliveryPages bounds how far back failed deliveries are looked for: 2,000 deliveries.
+// deliveryPages limits the search for failed deliveries: 2,000 deliveries.
 const deliveryPages = 20
 
-// FailedDeliveries returns the webhook deliveries since a time of which no attempt succeeded, the latest
-// attempt of each, oldest first. On a busy App it sees the latest 2,000 attempts only; what it misses beyond
-// them is found by looking at the open pull requests.
+// FailedDeliveries returns the webhook deliveries since a time without a successful attempt, the latest attempt of
+// each, oldest first. On a busy App it sees the latest 2,000 attempts only; the sweep of open pull requests covers the
+// others.
 func (a *Client) FailedDeliveries(ctx context.Context, since time.Time) ([]forge.Delivery, error) {
 	var failed []forge.Delivery
 	seen := map[string]bool{} // GUIDs: of a later attempt, or delivered
@@ -89,9 +89,9 @@ pages:
 	return failed, nil
 }
 
-// Redeliver asks GitHub to deliver once more. The attempt has the same GUID and happens later.
+// Redeliver asks GitHub for another attempt, which has the same GUID.
 func (a *Client) Redeliver(ctx context.Context, id int64) error {
-	// The library takes GitHub's 202 for an error, and would decode an empty answer.
+	// go-github treats GitHub's 202 as an error, and would decode an empty answer.
 	req, err := a.asApp.NewRequest(http.MethodPost, fmt.Sprintf("app/hook/deliveries/%d/attempts", id), nil)
 	if err != nil {
 		return fmt.Errorf("delivery %d: %w", id, err)
@@ -111,17 +111,17 @@ func (a *Client) Redeliver(ctx context.Context, id int64) error {
 }
 
 const (
-	// gitTokenAge is how long a token is given to git processes.
+	// gitTokenAge is how long a token is reused for git processes.
 	gitTokenAge = 10 * time.Minute
-	// gitTokenLeft is what it has to live then: more than a fetch takes.
+	// gitTokenLeft is the minimum remaining life of a reused token: more than a fetch takes.
 	gitTokenLeft = 30 * time.Minute
-	// maxGitTokens is of how many repositories of an installation they are remembered.
+	// maxGitTokens limits the cached tokens of an installation.
 	maxGitTokens = 10_000
 )
 
-// GitToken returns an installation token that can read the contents of this one repository and nothing else, for at
-// least half an hour. It is known to git processes of this repository only, those of a few minutes: one for each would
-// be the larger part of what the App may ask of GitHub.
+// GitToken returns an installation token that can only read the contents of this repository, valid for at least half an
+// hour. Git processes of this repository share it for some minutes, since one for each process would be the larger part
+// of the App's requests to GitHub.
 func (a *Client) GitToken(ctx context.Context, repo forge.Repo) (string, error) {
 	what := "contents of " + repo.String()
 	in := a.installed(repo.Installation)
@@ -161,7 +161,7 @@ func (a *Client) GitToken(ctx context.Context, repo forge.Repo) (string, error) 
 	}
 }
 
-// CloneURL is where git finds the repository, without credentials.
+// CloneURL is the address of the repository for git, without credentials.
 func (a *Client) CloneURL(repo forge.Repo) string {
 	return a.web + "/" + url.PathEscape(repo.Owner) + "/" + url.PathEscape(repo.Name) + ".git"
 }

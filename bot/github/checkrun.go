@@ -13,8 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// CheckRuns returns the check runs that this App made for a commit under its name, newest first, without
-// annotations. A commit that GitHub does not have is a *Gone.
+// CheckRuns returns this App's check runs for a commit, newest first, without annotations. It returns a *Gone for a
+// commit that GitHub does not have.
 func (a *Client) CheckRuns(ctx context.Context, repo forge.Repo, headSHA string) ([]forge.CheckRun, error) {
 	found, err := a.runsOf(ctx, repo, headSHA)
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *Client) runsOf(ctx context.Context, repo forge.Repo, headSHA string) ([
 	return all, err
 }
 
-// nameOf is the name of a check run with a part.
+// nameOf returns the name of a check run with a part.
 func (a *Client) nameOf(part string) string {
 	if part == "" {
 		return a.name
@@ -74,17 +74,18 @@ func (a *Client) partOf(name string) string {
 
 // Publish makes GitHub's check run equal to run and sets run.ID. Texts are cut to GitHub's limits (see Fit).
 //
-// Annotations go out 50 at a time while the run is in progress, the last of them together with the
-// conclusion: who sees a completed run sees all of it. The conclusion never depends on the prose: if GitHub
-// refuses annotations or texts, the run is concluded without them and says so.
+// Annotations are sent 50 at a time while the run is in progress, the last of them together with the conclusion, so
+// that a completed run is complete. The conclusion does not depend on the texts: if GitHub rejects annotations or
+// texts, the run is concluded without them and says so.
 //
-// Publish can be repeated after any error, also when GitHub carried out a request and its answer was lost:
-// the newest run, if it has the same ExternalID, is continued behind the annotations it has; if it is an unfinished one
-// of the same subject and demand (see forge.RunID), it is reused, so that a job which died after its first message
-// leaves no run open behind it; while the digest of the result is not known, any run of theirs is, and keeps its own.
-// An older run never gets a result. GitHub cannot remove annotations; a run that has some of another ExternalID is
-// left alone (and cancelled if it is unfinished) in favor of a new one. A commit that GitHub does not have
-// (any more) is a *Gone.
+// Publish can be repeated after any error, also if GitHub executed a request and its answer was lost. If the newest run
+// has the same ExternalID, it is continued after its annotations. If it is an unfinished one with the same subject and
+// demand (see forge.RunID), it is reused, so that a job that died leaves no open run. While the digest of the result is
+// unknown, any run with the same subject and demand is reused, and keeps its digest.
+//
+// An older run never gets a result. GitHub cannot remove annotations, so a run with annotations of another ExternalID
+// is left alone (or cancelled if unfinished), and a new one is created. It returns a *Gone for a commit that GitHub
+// does not have (any more).
 func (a *Client) Publish(ctx context.Context, repo forge.Repo, run *forge.CheckRun) error {
 	if err := validate(run); err != nil {
 		return err
@@ -128,7 +129,7 @@ func validate(run *forge.CheckRun) error {
 	return nil
 }
 
-// publication is one call of Publish.
+// publication is the state of one call of Publish.
 type publication struct {
 	client *Client
 	repo   forge.Repo
@@ -167,7 +168,7 @@ func (p *publication) publish(ctx context.Context) error {
 	return p.cancel(ctx, leftover)
 }
 
-// finish sends the state that was asked for, with less and less prose as long as GitHub refuses it.
+// finish sends the final state, with less text each time that GitHub rejects it.
 func (p *publication) finish(ctx context.Context, todo []forge.Annotation) error {
 	full := message{status: p.run.Status, conclusion: p.run.Conclusion, output: p.output(todo), actions: p.run.Actions,
 		details: p.run.DetailsURL}
@@ -190,13 +191,13 @@ func (p *publication) finish(ctx context.Context, todo []forge.Annotation) error
 		}
 	}
 	if p.run.ID == 0 {
-		// The last attempt had nothing but the name and the commit.
+		// The last attempt contained only the name and the commit.
 		return &forge.Gone{What: "commit " + p.run.HeadSHA + " of " + p.repo.String(), Err: err}
 	}
 	return err
 }
 
-// locate finds the run at GitHub to go on with, and an unfinished one that has to be given up.
+// locate finds the run to continue, and an unfinished one that must be cancelled.
 func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 	var found *gh.CheckRun
 	switch {
@@ -229,14 +230,14 @@ func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 	return leftover, nil
 }
 
-// open reports whether the result that the run will have is not known yet.
+// open reports whether the result of the run is still unknown.
 func (p *publication) open() bool {
 	id, err := forge.ParseRunID(p.run.ExternalID)
 	return err == nil && id.Outcome() == "" && p.run.Status != forge.Completed && len(p.run.Annotations) == 0
 }
 
-// choose picks the run to go on with from ours for the commit, newest first: none but the newest of its name, which is
-// the one that GitHub and people look at. An older one of the same subject and demand that is unfinished is left over.
+// choose selects the run to continue from ours for the commit, newest first. Only the newest of its name qualifies,
+// since GitHub decides by that one. An older unfinished one with the same subject and demand is left over.
 func (p *publication) choose(runs []*gh.CheckRun) (found *gh.CheckRun, leftover int64) {
 	wanted, err := forge.ParseRunID(p.run.ExternalID)
 	newest := true
@@ -266,7 +267,7 @@ type message struct {
 	details            string
 }
 
-// partial carries a batch of annotations and leaves the run unfinished.
+// partial returns a request with a batch of annotations that leaves the run unfinished.
 func (p *publication) partial(batch []forge.Annotation) message {
 	m := message{output: &gh.CheckRunOutput{
 		Title:       gh.String(orName(p.run.Title, p.client.name)),
@@ -371,7 +372,7 @@ func optional(s string) *string {
 	return &s
 }
 
-// cancel concludes a run that cannot be continued, so that it does not stay open.
+// cancel concludes a run that is not continued, so that it does not stay open.
 func (p *publication) cancel(ctx context.Context, id int64) error {
 	_, _, err := p.client.of(p.repo).Checks.UpdateCheckRun(ctx, p.repo.Owner, p.repo.Name, id, gh.UpdateCheckRunOptions{
 		Name: p.client.nameOf(p.run.Part), Status: gh.String(forge.Completed), Conclusion: gh.String(forge.Cancelled),

@@ -48,8 +48,8 @@ func TestPublishBatches(t *testing.T) {
 	}
 }
 
-// TestPublishLostAnswers loses the answer to each write in turn, once carried out and once not, and repeats
-// as a job would.
+// TestPublishLostAnswers loses the answer to each write in turn, once after executing it and once before, and repeats
+// the call as a job would.
 func TestPublishLostAnswers(t *testing.T) {
 	const n = 130
 	for lost := range 6 {
@@ -125,7 +125,7 @@ func TestPublishAgainWithTheSameDigest(t *testing.T) {
 	}
 }
 
-// An older run never gets a result, even the very one that it has already: GitHub lets people merge by the newest.
+// An older run never gets a result, even if it has the same one already, since GitHub decides by the newest.
 func TestPublishGoesToTheNewest(t *testing.T) {
 	for _, newer := range []string{"pr-1/other", "pr-1+again/abc", "pr-2/abc", "of another version"} {
 		h := newHub(t)
@@ -210,7 +210,7 @@ func TestPublishErrors(t *testing.T) {
 	}
 }
 
-// A bad moment costs a moment, not the job: what reads is asked again, and an update goes on where it was cut.
+// A temporary error costs a moment: reads are repeated, and an update continues where it was interrupted.
 func TestBadMoments(t *testing.T) {
 	for lost := 1; lost <= 8; lost++ {
 		for _, carriedOut := range []bool{false, true} {
@@ -242,7 +242,7 @@ func TestBadMoments(t *testing.T) {
 			inOrder(t, h.runs[result.ID], 120)
 		}
 	}
-	// GitHub is not asked for ever, and not at all before it allows it.
+	// GitHub is asked a limited number of times, and not before it allows it.
 	h := newHub(t)
 	app := h.app()
 	h.answer("GET /repos/octo/svc", 502, nil)

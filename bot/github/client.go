@@ -1,6 +1,6 @@
-// Package github is the App's side of GitHub: a Client asks and writes as the App and keeps below GitHub's limits, a
-// Webhook turns deliveries into jobs, SignIn identifies readers, and Setup registers the App. The errors of a Client's
-// methods are *forge.RetryLater, *forge.Gone or plain errors that a later try may cure.
+// Package github connects the App to GitHub: a Client reads and writes as the App within GitHub's limits, a Webhook
+// converts deliveries to jobs, SignIn identifies readers, and Setup registers the App. Errors of a Client's methods are
+// *forge.RetryLater, *forge.Gone, or errors that a retry may fix.
 package github
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
-// callTimeout bounds one request with its answer, and the token it may have to ask for first. GitHub itself
-// gives up after 10 seconds (https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api#timeouts).
+// callTimeout limits one request, including a token that it may need first. GitHub itself gives up after 10 seconds
+// (https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api#timeouts).
 const callTimeout = 30 * time.Second
 
 // Config is what NewClient needs to speak as a GitHub App.
@@ -99,8 +99,8 @@ func NewClient(c Config) (*Client, error) {
 	return a, nil
 }
 
-// newStranger returns a client without an identity, for what GitHub answers to anybody who has a code or a token of another
-// kind, and for its judgment of errors. Its answers are no longer than a registration can be.
+// newStranger returns a client without an identity, for requests that need only a code or another kind of token, and
+// for classifying errors. It limits answers to the size of a registration.
 func newStranger(address string, transport http.RoundTripper) (*Client, error) {
 	web, api, err := addresses(cmp.Or(address, "https://github.com"))
 	if err != nil {
@@ -111,8 +111,8 @@ func newStranger(address string, transport http.RoundTripper) (*Client, error) {
 		base: cmp.Or(transport, http.DefaultTransport), skew: clock, most: maxRegistration}}, nil
 }
 
-// SetPrivateKey replaces the App's key, PEM, for all tokens asked for from now on, and reports whether it is another
-// one than before. An error leaves the present one in force; it does not contain the key.
+// SetPrivateKey replaces the App's key (PEM) for all further tokens, and reports whether the key changed. If it fails,
+// the present key stays; the error does not contain the key.
 func (a *Client) SetPrivateKey(pem []byte) (changed bool, err error) {
 	key, err := parseKey(pem)
 	if err != nil {
@@ -149,7 +149,7 @@ func addresses(raw string) (web string, api *url.URL, err error) {
 	return web, api, nil
 }
 
-// IsEnterpriseServer reports whether the GitHub at an address, see Config.URL, is one that somebody runs themselves.
+// IsEnterpriseServer reports whether an address, see Config.URL, is that of a GitHub Enterprise Server.
 func IsEnterpriseServer(address string) bool {
 	_, api, err := addresses(address)
 	return err == nil && strings.HasSuffix(api.Path, "/api/v3/")
@@ -174,8 +174,8 @@ func (a *Client) appTransport(base http.RoundTripper) (*ghinstallation.AppsTrans
 	return t, nil
 }
 
-// installationTransport signs requests with an installation token that it renews by itself. Each gets an App
-// transport of its own, because refreshing writes to it without a lock that several could share.
+// installationTransport signs requests with an installation token that it renews. Each has its own App transport, since
+// renewing writes to that without a lock.
 func (a *Client) installationTransport(base http.RoundTripper, id int64,
 	options *gh.InstallationTokenOptions) (*ghinstallation.Transport, error) {
 	app, err := a.appTransport(base)
@@ -208,8 +208,8 @@ func (a *Client) installed(id int64) *installation {
 
 func (a *Client) of(repo forge.Repo) *gh.Client { return a.installed(repo.Installation).client }
 
-// Budget returns the rate window of an installation as of its latest answer; false before the first one. One whose
-// window has ended since has its whole limit.
+// Budget returns the rate limit of an installation according to the latest answer; false before the first one. After
+// the window ended, the whole limit is available.
 func (a *Client) Budget(installation int64) (forge.Budget, bool) {
 	c := a.installed(installation).conn
 	b, known := c.gate.budget()
@@ -220,7 +220,7 @@ func (a *Client) Budget(installation int64) (forge.Budget, bool) {
 	return b, known
 }
 
-// Budgets returns what Budget does of all installations that were asked for something since the start, by their ids.
+// Budgets returns the Budget of every installation with a request since the start, by id.
 func (a *Client) Budgets() map[int64]forge.Budget {
 	a.mu.Lock()
 	known := maps.Clone(a.installations)

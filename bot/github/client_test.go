@@ -139,7 +139,7 @@ func TestRevokedToken(t *testing.T) {
 	}
 }
 
-// A key that was replaced signs from then on, also for installations that had a token; a broken one changes nothing.
+// A replaced key signs all further requests, also for installations with a token; an invalid key changes nothing.
 func TestSetPrivateKey(t *testing.T) {
 	h := newHub(t)
 	a := h.app()
@@ -273,7 +273,7 @@ func TestGateOpensAgain(t *testing.T) {
 	}
 }
 
-// Whatever an answer asks for, requests are sent again after a day.
+// Whatever wait an answer asks for, requests are sent again after a day.
 func TestWaitsEnd(t *testing.T) {
 	for _, name := range []string{"Retry-After", "X-Ratelimit-Reset"} {
 		resp := &http.Response{Header: http.Header{}}

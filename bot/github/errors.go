@@ -17,7 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// refused is an answer with a status that neither waiting nor another address explains.
+// refused is an error answer other than a wait or a redirect.
 type refused struct {
 	what    string
 	status  int
@@ -31,7 +31,7 @@ func (e *refused) Error() string {
 	return fmt.Sprintf("%s: GitHub answered %d: %s", e.what, e.status, e.message)
 }
 
-// unprocessable reports whether GitHub refused the content of a request (422).
+// unprocessable reports whether GitHub rejected the content of a request (422).
 func unprocessable(err error) bool {
 	var r *refused
 	return errors.As(err, &r) && r.status == http.StatusUnprocessableEntity
@@ -44,8 +44,8 @@ func notFound(err error) bool {
 		response.Response.StatusCode == http.StatusNotFound
 }
 
-// classify turns an error of the client libraries into one of this package's. what names the thing asked
-// for, in words that may be shown to anyone.
+// classify converts an error of the client libraries to one of this package. what names the requested thing, in words
+// that anybody may see.
 func (a *Client) classify(what string, err error) error {
 	if err == nil {
 		return nil
@@ -55,7 +55,7 @@ func (a *Client) classify(what string, err error) error {
 		return later
 	}
 	now := a.now().Add(a.skew.value())
-	// The library has errors of its own for some of the answers that ask to wait, also where it sent nothing.
+	// go-github has its own errors for some answers that ask to wait, also where it sent no request.
 	var primary *gh.RateLimitError
 	if errors.As(err, &primary) {
 		after, _, told := WaitOf(primary.Response, now)
@@ -89,8 +89,8 @@ func (a *Client) classify(what string, err error) error {
 	return fmt.Errorf("%s: request to GitHub: %w", what, err)
 }
 
-// classifyToken judges the answer to a request for an installation token. It consumes the answer's body,
-// which the library leaves open.
+// classifyToken classifies the answer to a request for an installation token. It reads the answer's body, which the
+// library leaves open.
 func (a *Client) classifyToken(what string, e *ghinstallation.HTTPError) error {
 	defer e.Response.Body.Close()
 	if wait, reason, ok := WaitOf(e.Response, a.now().Add(a.skew.value())); ok {
@@ -117,7 +117,7 @@ func byStatus(what string, status int, message string, err error) error {
 }
 
 const (
-	// attempts is how often a request is made that fails for a moment, before the job has to come again.
+	// attempts is how often a request with a temporary error is made before the job has to be delivered again.
 	attempts   = 3
 	retryPause = 200 * time.Millisecond // doubled from one to the next
 )
@@ -132,7 +132,7 @@ func pause(ctx context.Context, after func(time.Duration) <-chan time.Time, atte
 	}
 }
 
-// transient reports whether a classified error is one of GitHub's moment or of the network, not an answer.
+// transient reports whether a classified error is a temporary one of GitHub or of the network.
 func transient(err error) bool {
 	var (
 		status *refused
@@ -149,8 +149,7 @@ func transient(err error) bool {
 	return true
 }
 
-// momentary reports whether a status is one of a moment: GitHub's own failures, and its patience with a slow
-// connection.
+// momentary reports whether a status is temporary: a failure of GitHub, or a timeout of a slow connection.
 func momentary(status int) bool {
 	return status >= http.StatusInternalServerError || status == http.StatusRequestTimeout
 }
@@ -169,15 +168,15 @@ func messageOf(r *gh.ErrorResponse) string {
 	return cutRunes(strings.Trim(text, "; "), 500)
 }
 
-// unknownWait is the wait when GitHub asks for one without saying how long
+// unknownWait is the wait if GitHub does not say how long
 // (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit).
 const unknownWait = time.Minute
 
-// maxWait bounds what an answer can ask for: an hour is GitHub's longest window, and a clock or a proxy that errs must not
-// stop an installation for ever.
+// maxWait limits the wait that an answer can ask for. GitHub's longest window is an hour, and a wrong clock or a faulty
+// proxy must not stop an installation forever.
 const maxWait = 24 * time.Hour
 
-// until is how long to wait for a moment of GitHub's clock, and a second more, since that has no fractions.
+// until returns the wait until a time of GitHub's clock, plus a second, since that clock has no fractions.
 func until(at, now time.Time) time.Duration { return min(max(at.Sub(now), 0), maxWait) + time.Second }
 
 // WaitOf reports whether an answer asks to wait, how long from now (by GitHub's clock), and why.

@@ -20,7 +20,7 @@ const (
 	DraftAction = "draft-exceptions" // another check, which drafts exceptions for what blocks
 )
 
-// Work is what an event asks for. The zero value is an event that changes no result.
+// Work is what the App must do for an event. The zero value is for an event that affects no result.
 type Work struct {
 	Jobs   []Job
 	Drop   []Scope // whose jobs nobody needs any more
@@ -30,7 +30,7 @@ type Work struct {
 	Drafts *Drafts // likewise
 	// Account is the login of whose installation it is; empty where the event does not say.
 	Account string
-	// Revoked is the account of a person who took back what the App was allowed at the sign-in; zero: nobody did.
+	// Revoked is the account of a person who revoked the authorization of the sign-in; zero: nobody did.
 	Revoked int64
 }
 
@@ -50,22 +50,22 @@ type Pusher struct {
 	Login      string
 }
 
-// Tip describes who pushed a commit as the new tip of a branch, if the commit itself does not say so.
+// Tip describes who pushed a commit as the new tip of a branch, if the commit does not name that account.
 type Tip struct {
 	Repository int64
 	Commit     string
 	Login      string
 }
 
-// Drafts says for which commit somebody wants exceptions drafted.
+// Drafts is a request for drafts of exceptions for a commit.
 type Drafts struct {
 	Repository int64
 	Head       string
 }
 
-// WorkOf returns what an event of GitHub asks for (https://docs.github.com/en/webhooks/webhook-events-and-payloads).
-// Events and actions that change no result give nothing and no error, and so do those that are not for a GitHub App:
-// nothing could be done about them. An error means that the payload is not what GitHub sends; it quotes nothing of it.
+// WorkOf returns the work for an event of GitHub (https://docs.github.com/en/webhooks/webhook-events-and-payloads).
+// Events and actions that affect no result, or are not for a GitHub App, return no work and no error. It fails for a
+// payload that GitHub does not send; the error quotes nothing of it.
 func WorkOf(event string, data []byte) (Work, error) {
 	payload := gh.EventForType(event)
 	if _, work := readPayload(payload); work == nil {
@@ -96,7 +96,7 @@ func WorkOf(event string, data []byte) (Work, error) {
 	if foreign {
 		return Work{Revoked: w.Revoked}, nil // that is between a person and the App
 	}
-	// The owner of a repository is where the App is installed; most events say no more of the installation than its id.
+	// The owner of a repository is the account of the installation; most events contain only the installation's id.
 	if w.Account = from.installation.GetAccount().GetLogin(); from.repo != nil {
 		w.Account, _ = ownerAndName(from.repo)
 	} else if w.Account == "" && len(w.Jobs) > 0 {
@@ -105,13 +105,14 @@ func WorkOf(event string, data []byte) (Work, error) {
 	return w, nil
 }
 
-// ending is the part of the work that is done for every account: what it ends.
+// ending returns the part of the work that is done for every account, also for one that is not served: what the event
+// ends.
 func (w Work) ending() Work {
 	return Work{Drop: w.Drop, Gone: w.Gone, Account: w.Account, Revoked: w.Revoked}
 }
 
-// decodePayload fills in a payload. What is of another type than go-github expects is as if it were missing: most of a payload
-// is of no use here, and GitHub changes it (a custom property of a repository can be a list, for one).
+// decodePayload decodes a payload. Fields of another type than go-github expects count as missing. Most of them are not
+// needed, and GitHub changes them: a custom property of a repository, for example, can be a list.
 func decodePayload(data []byte, payload any) bool {
 	tolerable := func(err error) bool {
 		var other *json.UnmarshalTypeError
@@ -122,7 +123,7 @@ func decodePayload(data []byte, payload any) bool {
 	if !errors.As(err, &moment) {
 		return tolerable(err)
 	}
-	// A time in words of its own ends the decoding, where other types do not: without such times it comes to its end.
+	// A time in another format stops the decoding, unlike a field of another type. Without such times, it completes.
 	var values any
 	numbers := json.NewDecoder(bytes.NewReader(data))
 	numbers.UseNumber()
@@ -134,7 +135,7 @@ func decodePayload(data []byte, payload any) bool {
 	return err == nil && tolerable(json.Unmarshal(data, payload))
 }
 
-// dropTimes removes the times that are not written as RFC 3339 has it.
+// dropTimes removes times that are not in RFC 3339.
 func dropTimes(value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -153,7 +154,7 @@ func dropTimes(value any) {
 	}
 }
 
-// eventOrigin is what all events tell.
+// eventOrigin is the common data of all events.
 type eventOrigin struct {
 	action       string
 	installation *gh.Installation // nil: the event is not for a GitHub App
@@ -161,7 +162,7 @@ type eventOrigin struct {
 	sender       string
 }
 
-// readPayload returns where a payload comes from, and how to work out what it asks for; nil if it can ask for nothing.
+// readPayload returns the origin of a payload, and a function that returns its work; nil if there can be none.
 func readPayload(payload any) (eventOrigin, func(eventOrigin) (Work, error)) {
 	switch e := payload.(type) {
 	case *gh.PullRequestEvent:
@@ -199,7 +200,7 @@ func originOf(e anyEvent, repo *gh.Repository) eventOrigin {
 	return eventOrigin{e.GetAction(), e.GetInstallation(), repo, e.GetSender().GetLogin()}
 }
 
-// key is the key of nothing yet, in the repository of the event.
+// key returns a key for the repository of the event, without a subject.
 func (o eventOrigin) key() (store.Key, error) {
 	if o.repo == nil {
 		return store.Key{}, errors.New("the payload names no repository")
@@ -216,7 +217,7 @@ func ownerAndName(r *gh.Repository) (owner, name string) {
 	return owner, r.GetName()
 }
 
-// objectID keeps hints tame.
+// objectID returns a valid object id, or "" for other text.
 func objectID(s string) string {
 	if store.IsObjectID(s) {
 		return s

@@ -110,7 +110,7 @@ func TestContentSecurityPolicy(t *testing.T) {
 	}
 }
 
-// Without the token, and with anything that is not quite the flow, there is nothing.
+// Without the token, and with any deviation from the flow, nothing is shown.
 func TestNothingWithoutToken(t *testing.T) {
 	s := newSetupScene(t, nil)
 	good := s.setup.token
@@ -162,7 +162,7 @@ func TestNothingWithoutToken(t *testing.T) {
 			t.Errorf("GitHub was asked: %v", r)
 		}
 	}
-	// All that did no harm.
+	// None of that ended the setup.
 	if got := s.get(back); got.code != http.StatusOK || !s.stored() {
 		t.Errorf("the callback: %d", got.code)
 	}
@@ -192,7 +192,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// The link ends after an hour; who is at GitHub by then has as long as GitHub's code.
+// The link expires after an hour; a person who is at GitHub by then has as long as GitHub's code is valid.
 func TestExpiry(t *testing.T) {
 	s := newSetupScene(t, nil)
 	s.now = s.now.Add(time.Hour)
@@ -223,7 +223,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// What GitHub answers amiss is told, keeps nothing, and can be tried again while GitHub still has the code.
+// An unexpected answer of GitHub is reported, stores nothing, and can be retried while GitHub's code is valid.
 func TestGitHubErrors(t *testing.T) {
 	const valid = `"id":7,"slug":"lintel","webhook_secret":"s"`
 	for name, c := range map[string]struct {
@@ -285,8 +285,8 @@ func TestGitHubErrors(t *testing.T) {
 	}
 }
 
-// A browser that leaves while GitHub takes its time does not lose the credentials, and a second request with the
-// code does not exchange it again.
+// A browser that leaves while GitHub is slow does not lose the credentials, and a second request with the code does not
+// exchange it again.
 func TestSlowGitHub(t *testing.T) {
 	s := newSetupScene(t, nil)
 	back := s.callback()
@@ -327,7 +327,7 @@ func TestSlowGitHub(t *testing.T) {
 	}
 }
 
-// watched tells of the first exchange.
+// watched reports the first exchange.
 type watched struct {
 	AppRegistrar
 	asked chan struct{}
@@ -338,7 +338,7 @@ func (w *watched) Convert(ctx context.Context, code string) (*Credentials, strin
 	return w.AppRegistrar.Convert(ctx, code)
 }
 
-// What GitHub hands out only once must not get lost to a disk unnoticed.
+// If the credentials that GitHub returns only once cannot be stored, that is reported.
 func TestCannotStore(t *testing.T) {
 	s := newSetupScene(t, nil)
 	back := s.callback()
@@ -363,7 +363,7 @@ func TestCannotStore(t *testing.T) {
 	}
 }
 
-// Nothing of the setup can be read by other users.
+// Other users cannot read any file of the setup.
 func TestFileModes(t *testing.T) {
 	s := newSetupScene(t, nil)
 	if got := s.get(s.callback()); got.code != http.StatusOK {
@@ -384,7 +384,7 @@ func TestFileModes(t *testing.T) {
 	}
 }
 
-// The first form takes what it is told, and gives it back when it is wrong.
+// The first form accepts its input, and shows it again after an error.
 func TestSetupFormKeepsAndRefusesInput(t *testing.T) {
 	s := newSetupScene(t, nil)
 	for _, c := range []struct {
@@ -435,7 +435,7 @@ func TestSetupFormKeepsAndRefusesInput(t *testing.T) {
 	}
 }
 
-// A configured address cannot be changed by a request.
+// A request cannot change a configured address.
 func TestConfiguredAddress(t *testing.T) {
 	s := newSetupScene(t, func(c *SetupConfig) { c.PublicURL = "https://lintel.example.com" })
 	action, fields := s.form(s.get(s.setup.Path()))

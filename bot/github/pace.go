@@ -23,7 +23,8 @@ const (
 	readPoints  = 1
 	writePoints = 5
 
-	// A request is counted when it leaves, by GitHub when it arrives: windows are longer by what a request may travel.
+	// A request counts when it is sent, and for GitHub when it arrives, so windows are longer by the time that a
+	// request may travel.
 	paceMinute = time.Minute + 2*time.Second
 	paceHour   = time.Hour + 2*time.Second
 )
@@ -32,12 +33,12 @@ const (
 	// checkPoints is what a check is expected to take: one with a short result takes 12, one that takes long or has many
 	// annotations some more.
 	checkPoints = 20
-	// When half of an hour's check runs are used, this part of the rest may go in a minute: so that who pushes now need
-	// not wait until an hour has passed since others did.
+	// After half of an hour's check runs, this fraction of the rest may be used in a minute, so that a new push does
+	// not wait until the hour is over.
 	hourPart = 12
 )
 
-// urgency orders requests: each may use the limits up to a part of its own, so that there is room for those above it.
+// urgency orders requests: each level may use a part of the limits, so that there is room for higher levels.
 type urgency int
 
 const (
@@ -58,7 +59,7 @@ func (u urgency) patience() time.Duration {
 
 type urgencyKey struct{}
 
-// Background marks requests as ones that nobody waits for: they leave half of the limits to the others.
+// Background marks requests for which nobody waits: they leave half of the limits to others.
 func Background(ctx context.Context) context.Context {
 	return context.WithValue(ctx, urgencyKey{}, inBackground)
 }
@@ -70,7 +71,7 @@ func urgencyOf(ctx context.Context) urgency {
 	return ordinary
 }
 
-// window counts what was used within the last while.
+// window counts the uses within a period.
 type window struct {
 	length time.Duration
 	used   []use // oldest first
@@ -90,7 +91,7 @@ func (w *window) add(now time.Time, n int) {
 	w.sum += n
 }
 
-// prune forgets what is older than the window.
+// prune removes uses that are older than the window.
 func (w *window) prune(now time.Time) {
 	for len(w.used) > 0 && now.Sub(w.used[0].at) >= w.length {
 		w.sum -= w.used[0].n
@@ -98,8 +99,8 @@ func (w *window) prune(now time.Time) {
 	}
 }
 
-// full returns for how long there is no room for so many more below a limit, which is never less than they are; zero:
-// there is. Some are held besides, for nobody knows how long.
+// full returns how long there is no room for want more below a limit; zero if there is room. held are uses that are
+// reserved besides, for an unknown time.
 func (w *window) full(now time.Time, want, held, limit int) time.Duration {
 	over := w.sum + held + want - max(limit, want)
 	if over <= 0 {

@@ -26,7 +26,7 @@ const (
 	loginPath = "/auth/login"
 	// signOutPath takes the empty form of a button.
 	signOutPath = "/auth/sign-out"
-	// DefaultAccessTTL is how long GitHub's word on who may see what is remembered.
+	// DefaultAccessTTL is how long GitHub's answers about access are cached.
 	DefaultAccessTTL = 5 * time.Minute
 	// MaxAccessTTL is the most that can be set.
 	MaxAccessTTL = time.Hour
@@ -39,23 +39,23 @@ type Provider interface {
 	Key(purpose string) [32]byte
 }
 
-// AccessConfig is what an Access needs. Hub is required. Without PublicURL or SignIn nobody can sign in, and private
-// repositories have no pages.
+// AccessConfig is the configuration of an Access. Hub is required. Without PublicURL or SignIn nobody can sign in, and
+// private repositories have no pages.
 type AccessConfig struct {
 	Hub       forge.Client
 	PublicURL string   // where people reach this server, without a trailing slash; see github.ParseAddress
 	SignIn    Provider // nil: the App has no client secret
-	// Sessions and Used keep for all servers who is signed in, and which sign-ins were used up; see store.Queue.Sessions.
-	// Required with SignIn.
+	// Sessions and Used store for all servers who is signed in, and which sign-ins were used; see store.Queue.Sessions.
+	// They are required with SignIn.
 	Sessions, Used store.Values
-	// TTL is how long GitHub's answers are remembered; zero is DefaultAccessTTL.
+	// TTL is how long GitHub's answers are cached; zero is DefaultAccessTTL.
 	TTL time.Duration
 	Now func() time.Time // nil: time.Now
 	Log *slog.Logger     // nil: none. No address of a request, code, token or cookie is ever logged
 }
 
-// Access decides who may see a page about a repository: everybody, where GitHub says that it is public; else who signed in
-// through GitHub and may read it there. What GitHub said is remembered for minutes, and never longer. It is safe for
+// Access decides who may see a page about a repository: everybody, if GitHub says that it is public; otherwise people
+// who signed in through GitHub and may read it there. Answers of GitHub are cached for minutes. It is safe for
 // concurrent use.
 //
 //	GET  /auth/                    says who is signed in
@@ -63,16 +63,17 @@ type AccessConfig struct {
 //	GET  /auth/callback            where GitHub sends it back, with a code and our state
 //	POST /auth/sign-out            ends the session, on every server
 //
-// They are below the path of the public address, too: a proxy may take that away, or leave it.
+// A proxy may remove the path of the public address, or keep it, so these paths are also served below it.
 //
-// A sign-in (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app,
-// with PKCE, RFC 7636) tells who somebody is, and nothing else: the user's token is forgotten at once, and what the
-// person may read is asked with the installation's. So nothing is kept that could be stolen but the id of a session,
-// of which the servers know a hash only. It ends at sign-out, after a day, and when the person takes the App's
-// authorization back at GitHub.
+// A sign-in
+// (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app,
+// with PKCE, RFC 7636) only identifies a person. The user's token is dropped at once, and permissions are requested
+// with the installation's token. The id of a session is therefore the only thing that could be stolen, and the servers
+// store its hash only. A session ends at sign-out, after a day, and when the person revokes the App's authorization at
+// GitHub.
 //
-// What is under way at GitHub is known to the browser alone, in a sealed cookie: a flood of sign-ins that nobody
-// finishes takes no room here, and the browser may come back to another server than it left.
+// The state of a sign-in in progress is in a sealed cookie of the browser. Unfinished sign-ins therefore take no room
+// here, and the browser may return to another server.
 type Access struct {
 	config    AccessConfig
 	origin    string // of PublicURL
@@ -113,7 +114,7 @@ func NewAccess(c AccessConfig) (*Access, error) {
 	return a, nil
 }
 
-// originOf is what browsers call the origin of an address (RFC 6454, section 6.2): without the port of the scheme.
+// originOf returns the origin of an address as browsers define it (RFC 6454, section 6.2): without the default port.
 func originOf(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	if port := u.Port(); port == "443" && u.Scheme == "https" || port == "80" && u.Scheme == "http" {
@@ -138,10 +139,10 @@ func (a *Access) Routes(mux *http.ServeMux) {
 	}
 }
 
-// Level is what a reader sees of the pages about a repository.
+// Level is what a reader may see of the pages about a repository.
 type Level int
 
-// The levels. What cannot be told is Hidden.
+// The levels. If the answer is unknown, the level is Hidden.
 const (
 	Hidden  Level = iota // nothing
 	Private              // the pages, which others may not see
@@ -149,41 +150,41 @@ const (
 )
 
 const (
-	// decideTimeout is how long a reader waits for a decision, and questionTimeout how long GitHub may take for one
-	// question, whoever still waits.
+	// decideTimeout limits how long a reader waits for a decision, questionTimeout how long GitHub may take to answer
+	// one question, even if the reader has left.
 	decideTimeout   = 10 * time.Second
 	questionTimeout = 15 * time.Second
-	// maxQuestions is how many questions are under way at GitHub at a time, of all readers.
+	// maxQuestions limits the concurrent questions to GitHub of all readers.
 	maxQuestions = 16
-	// refusalTTL is how long a no is remembered: who was just let in at GitHub does not wait for long here.
+	// refusalTTL is how long a refusal is cached. It is short, so that a person who just got access need not wait long.
 	refusalTTL = 30 * time.Second
-	// failureTTL is how long it is remembered that GitHub did not answer, so that it is not asked by each request.
+	// failureTTL is how long a failure of GitHub is cached, so that not every request asks again.
 	failureTTL = time.Second
-	// maxRemembered bounds the answers of one kind; those not used for longest go first.
+	// maxRemembered limits the cached answers of one kind; the least recently used ones are dropped first.
 	maxRemembered = 20_000
-	// reserve is the part of an hourly rate limit that is left to the checks: one of ten.
+	// reserve is the part of an hourly rate limit that is left to the checks: one tenth.
 	reserve = 10
 )
 
-// presence is what GitHub says about a repository.
+// presence is GitHub's answer about a repository.
 type presence struct {
 	repo    forge.Repo
 	gone    bool
 	private bool
 }
 
-// placeKey is a question for a repository. The installation is part of it, because the answer to one that is gone says
-// nothing about the next.
+// placeKey is a question about a repository. It includes the installation, since the answer for a removed installation
+// does not hold for the next one.
 type placeKey struct{ installation, repository int64 }
 
-// newAnswers remembers what GitHub says about one kind of question, each asked once at a time, and for a moment that it does
-// not answer.
+// newAnswers returns a cache of GitHub's answers to one kind of question. Equal concurrent questions are asked once,
+// and failures are cached for a moment.
 func newAnswers[K comparable, V any](slots chan struct{}, now func() time.Time) *store.Cache[K, V] {
 	return store.NewCache[K](store.CacheConfig[V]{Limit: maxRemembered, Now: now, Places: slots, Wait: questionTimeout,
 		Timeout: questionTimeout, Failure: failureTTL})
 }
 
-// right is a question for permission: may this account read this repository.
+// right is a question about a permission: may this account read this repository.
 type right struct {
 	placeKey
 	account int64
@@ -191,9 +192,9 @@ type right struct {
 
 func of(repo forge.Repo) placeKey { return placeKey{repo.Installation, repo.ID} }
 
-// Level decides what who sent a request may see of the pages about a repository. Of that, Private is what was known when the
-// page was stored. The error, of Hidden only, is for the log. It asks GitHub where nothing is remembered, and one question of
-// one kind at a time.
+// Level decides what the sender of a request may see of the pages about a repository. repo.Private is what was known
+// when the page was stored. The error, which only comes with Hidden, is for the log. Without a cached answer, it asks
+// GitHub, each question once at a time.
 func (a *Access) Level(r *http.Request, repo forge.Repository) (Level, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), decideTimeout)
 	defer cancel()
@@ -227,7 +228,7 @@ func (a *Access) Level(r *http.Request, repo forge.Repository) (Level, error) {
 	return Private, nil
 }
 
-// present asks GitHub for a repository. The answer counts from before it was asked.
+// present asks GitHub for a repository. The answer counts from the time before the request.
 func (a *Access) present(ctx context.Context, repo forge.Repo) (presence, store.Span, error) {
 	asked := a.config.Now()
 	if err := a.spare(repo.Installation); err != nil {
@@ -243,8 +244,8 @@ func (a *Access) present(ctx context.Context, repo forge.Repo) (presence, store.
 	return presence{repo: p.Repo, private: p.Private}, store.Span{From: asked, Life: a.config.TTL}, nil
 }
 
-// mayRead asks GitHub for a permission. It looks for the repository anew, so that no name counts that was given to
-// another repository since.
+// mayRead asks GitHub for a permission. It looks the repository up again, so that a name that another repository got
+// meanwhile does not count.
 func (a *Access) mayRead(ctx context.Context, repo forge.Repo, account forge.Account) (bool, store.Span, error) {
 	asked := a.config.Now()
 	now, counts, err := a.present(ctx, repo)
@@ -271,7 +272,7 @@ func (a *Access) mayRead(ctx context.Context, repo forge.Repo, account forge.Acc
 
 var errSpare = errors.New("GitHub's hourly rate limit is nearly used up; the rest is reserved for checks")
 
-// spare keeps pages from using up what the checks of an installation need.
+// spare refuses requests for pages that would use up the rate limit which an installation's checks need.
 func (a *Access) spare(installation int64) error {
 	if b, known := a.config.Hub.Budget(installation); known && b.Remaining*reserve < b.Limit {
 		return fmt.Errorf("installation %d: %w", installation, errSpare)
@@ -279,7 +280,7 @@ func (a *Access) spare(installation int64) error {
 	return nil
 }
 
-// notice is what a browser shows in place of what was asked for.
+// notice is a page that is shown instead of the requested one.
 type notice struct {
 	Title, Text string
 	Login       string // who is signed in, and can sign out
@@ -307,7 +308,7 @@ func (a *Access) show(w http.ResponseWriter, status int, p notice) {
 	_, _ = body.WriteTo(w)
 }
 
-// strict sets the headers of an answer about who the reader is: no script is run, and nothing is kept.
+// strict sets the headers of pages about the reader: they run no script and are not cached.
 func strict(h http.Header) {
 	secure(h, "img-src 'self'")
 	h.Set("Cache-Control", "private, no-store")
@@ -320,9 +321,9 @@ func (a *Access) redirect(w http.ResponseWriter, address string) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// Turn answers a request for a page that the reader may not see, or that is not there: who is not signed in cannot tell one
-// from the other, and is asked to sign in. A script that asks for a part of a page gets a 401 in place of a redirect to a
-// site that it may not read. False: nobody can sign in here, and nothing was answered.
+// Turn answers a request for a page that does not exist or that the reader may not see. Readers who are not signed in
+// cannot distinguish the two, and are asked to sign in. A script that requests a part of a page gets a 401, since it
+// cannot follow a redirect to another site. It returns false without an answer if nobody can sign in here.
 func (a *Access) Turn(w http.ResponseWriter, r *http.Request) bool {
 	if !a.CanSignIn() {
 		return false

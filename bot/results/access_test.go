@@ -16,7 +16,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/githubtest"
 )
 
-// A public repository needs no sign-in, and no client; made private it is public for as long as it is remembered.
+// A public repository needs neither a sign-in nor a client secret. After it is made private, it stays public for as
+// long as the answer is cached.
 func TestPublicNeedsNoSignIn(t *testing.T) {
 	for name, change := range map[string]func(*AccessConfig){
 		"with a sign-in": nil,
@@ -55,7 +56,7 @@ func TestPublicNeedsNoSignIn(t *testing.T) {
 	}
 }
 
-// Who may not read a repository, and who asks for what is not there, get the same answer.
+// A repository that a reader may not read, and one that does not exist, give the same answer.
 func TestNoAccess(t *testing.T) {
 	s := newScene(t, nil)
 	b := s.as("mallory")
@@ -80,7 +81,7 @@ func TestNoAccess(t *testing.T) {
 	s.clean()
 }
 
-// While GitHub does not answer, who was let in stays in for as long as that is remembered, and nobody else comes in.
+// While GitHub fails, readers with a cached answer still have access, and nobody else gets it.
 func TestReadersWhileGitHubFails(t *testing.T) {
 	for name, fault := range map[string]githubtest.Fault{
 		"5xx":       {Status: http.StatusBadGateway, Times: -1},
@@ -113,7 +114,7 @@ func TestReadersWhileGitHubFails(t *testing.T) {
 	}
 }
 
-// An App that was taken from the account, and a repository that was deleted, have no pages.
+// If the App was uninstalled or a repository was deleted, there are no pages.
 func TestReadersOfWhatIsGone(t *testing.T) {
 	for name, gone := range map[string]func(*scene){
 		"uninstalled": func(s *scene) { s.hub.Uninstall("octo-org") },
@@ -138,7 +139,7 @@ func TestReadersOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// Repositories and people are who they are by their ids, whatever they are called.
+// Repositories and people are identified by id, not by name.
 func TestReadersOfRenamed(t *testing.T) {
 	s := newScene(t, nil)
 	alice := s.as("alice")
@@ -183,7 +184,7 @@ func TestReadersOfRenamed(t *testing.T) {
 	s.clean()
 }
 
-// Many requests at a time are one question, and many one after the other, too.
+// Many requests, concurrent or in sequence, cause one question.
 func TestManyReadersAreOneQuestion(t *testing.T) {
 	s := newScene(t, nil)
 	alice := s.as("alice")
@@ -223,7 +224,7 @@ func TestManyReadersAreOneQuestion(t *testing.T) {
 	s.clean()
 }
 
-// poor is a GitHub that has little left for an installation.
+// poor is a GitHub with little left of an installation's rate limit.
 type poor struct {
 	forge.Client
 	asked int
@@ -237,7 +238,7 @@ func (p *poor) Present(context.Context, forge.Repo) (*forge.Repository, error) {
 	return nil, errors.New("asked")
 }
 
-// What is left of the rate limit is for the checks.
+// The rest of the rate limit is left to the checks.
 func TestReadersLeaveLimitsToChecks(t *testing.T) {
 	hub := &poor{}
 	a, err := NewAccess(AccessConfig{Hub: hub})
@@ -250,8 +251,7 @@ func TestReadersLeaveLimitsToChecks(t *testing.T) {
 	}
 }
 
-// Answers are remembered until their time, the most recent ones only, and failures for a second.
-// An answer counts for its time by the clock on the wall and by the steady one, whichever goes wrong.
+// An Access needs a complete configuration.
 func TestConfig(t *testing.T) {
 	for name, c := range map[string]AccessConfig{
 		"no hub":     {},

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// account has repositories, each with a report of its default branch with so many violations.
+// account stores repositories, each with a report of its default branch with the given number of violations.
 func account(t *testing.T, h *house, private bool, blocking ...int) {
 	t.Helper()
 	for i, n := range blocking {
@@ -24,8 +24,8 @@ func account(t *testing.T, h *house, private bool, blocking ...int) {
 	}
 }
 
-// The page of an account has the repositories with the most to do first, and only those that the reader may see; it
-// finds them wherever they stand.
+// The page of an account lists the repositories with the most violations first, and only those that the reader may see,
+// wherever they are in the store.
 func TestRepositoriesOfAnAccount(t *testing.T) {
 	const count = maxShown + 70
 	for name, c := range map[string]struct {
@@ -61,7 +61,7 @@ func TestRepositoriesOfAnAccount(t *testing.T) {
 	}
 }
 
-// Who is not signed in is no question to GitHub for each private repository.
+// For a reader who is not signed in, GitHub is not asked about each private repository.
 func TestPrivateRepositoriesOfAnAccount(t *testing.T) {
 	h := newHouse(t, Config{})
 	account(t, h, true, 1, 2, 3)

@@ -32,7 +32,7 @@ func (g *everybody) Level(*http.Request, forge.Repository) (Level, error) {
 func (g *everybody) Reader(*http.Request) (string, bool)          { return "", g.known.Load() }
 func (g *everybody) Turn(http.ResponseWriter, *http.Request) bool { return false }
 
-// served are pages as a server has them, of results that are stored.
+// served are the pages of stored results, as a server has them.
 type served struct {
 	t     *testing.T
 	url   string
@@ -79,7 +79,7 @@ func (s *served) put(repository int64, owner, name string, n int, pull *Pull, at
 	return r
 }
 
-// hostile is a report that has a text wherever it can.
+// hostile is a report with a text in every field.
 func hostile(text string) *report.Report {
 	f := func(state report.State, result report.Result, is bool) report.Finding {
 		e := report.Finding{Result: result, Action: report.Enforce, New: is, Blocks: is}
@@ -102,8 +102,8 @@ func TestServedPages(t *testing.T) {
 	t.Run("overviews", func(t *testing.T) { overviews(t, b, s) })
 }
 
-// What a repository or a pull request says is text, whatever field of whatever page it is in: nothing of it runs, leads
-// elsewhere, or asks for anything.
+// Text of a repository or a pull request is never markup, in any field of any page: it runs nothing, links nowhere, and
+// loads nothing.
 func nothingRuns(t *testing.T, b *pagetest.Tab, s *served) {
 	const owner = "octo"
 	at := time.Now().Add(-time.Hour)
@@ -143,7 +143,7 @@ func nothingRuns(t *testing.T, b *pagetest.Tab, s *served) {
 	look("organisation", OrganisationPath(owner), words(pagetest.Scripts()[0]))
 }
 
-// The overviews are read at each width, and by everybody; so are the messages.
+// The overviews and messages fit each width, and are accessible.
 func overviews(t *testing.T, b *pagetest.Tab, s *served) {
 	fleet := s.fill()
 	pages := map[string]string{"repository": RepositoryPath(fleet), "organisation": OrganisationPath(fleet.Owner),
@@ -184,7 +184,7 @@ func overviews(t *testing.T, b *pagetest.Tab, s *served) {
 // long is a name without a place to break it.
 var long = strings.Repeat("a-very-long-name", 6)
 
-// fill stores the results of an organisation at work.
+// fill stores the results of a busy organisation.
 func (s *served) fill() forge.Repository {
 	now := time.Now().UTC()
 	finding := func(policy string, resources int) report.Finding {

@@ -12,7 +12,7 @@ func branchResult(external, head string, at time.Time) *Stored {
 	return r
 }
 
-// A server whose clock was ahead does not have the last word for as long.
+// Results of a server whose clock was ahead do not stay the newest for as long.
 func TestResultsFromTheFuture(t *testing.T) {
 	s, _, _, _ := newStore(Limits{})
 	ahead, r := resultOf("ahead", headA, clock.Add(366*24*time.Hour)), resultOf("x", headA, clock)
@@ -38,7 +38,7 @@ func TestResultsFromTheFuture(t *testing.T) {
 	}
 }
 
-// A clock that is wrong for a while hides what it takes for too old, and removes nothing of it.
+// A clock that is wrong for a while hides results that seem too old, and removes none.
 func TestClockIsWrongForAWhile(t *testing.T) {
 	for name, off := range map[string]time.Duration{"a year ahead": 366 * 24 * time.Hour,
 		"a day behind": -24 * time.Hour} {

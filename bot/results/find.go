@@ -15,10 +15,10 @@ import (
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
-// errHidden means that there is nothing that the reader may see.
+// errHidden is the error that there is nothing that the reader may see.
 var errHidden = errors.New("there is no such page for this reader")
 
-// find returns the page that a request is for, and whether what it shows is private.
+// find returns the requested page, and whether it is private.
 func (h *Handler) find(r *http.Request, path []string, ok bool) (p *readyPage, private bool, err error) {
 	_, signedIn := h.config.Guard.Reader(r)
 	view := View{Base: h.config.Base, SignedIn: signedIn}
@@ -42,7 +42,7 @@ func (h *Handler) find(r *http.Request, path []string, ok bool) (p *readyPage, p
 	return p, private, hiddenIfNone(err)
 }
 
-// hiddenIfNone makes what is not there no other than what the reader may not see.
+// hiddenIfNone converts the error for a missing page to errHidden.
 func hiddenIfNone(err error) error {
 	if errors.Is(err, ErrNone) {
 		return errHidden
@@ -50,7 +50,7 @@ func hiddenIfNone(err error) error {
 	return err
 }
 
-// allowed returns a repository that the reader may see, by a name that it has or had. It is private where not everybody
+// allowed returns a repository that the reader may see, by its present or a former name. It is private if not everybody
 // may see it now.
 func (h *Handler) allowed(r *http.Request, owner, name string) (*Summary, error) {
 	found, err := cachedLookup(r.Context(), h, "n/"+nameKey(owner, name), lookupLife,
@@ -67,7 +67,7 @@ func (h *Handler) allowed(r *http.Request, owner, name string) (*Summary, error)
 	return &now, nil
 }
 
-// level asks the guard. One that cannot tell lets nobody in, and the answer is no other than for what is not there.
+// level asks the guard. If that fails, the level is Hidden, as for a repository that does not exist.
 func (h *Handler) level(r *http.Request, repository forge.Repository) Level {
 	level, err := h.config.Guard.Level(r, repository)
 	if err != nil {
@@ -77,7 +77,7 @@ func (h *Handler) level(r *http.Request, repository forge.Repository) Level {
 	return level
 }
 
-// repository is the page of a repository. It is private, too, where it names another one that is.
+// repository returns the page of a repository. It is also private if it names a private repository.
 func (h *Handler) repository(r *http.Request, repository forge.Repository,
 	view View) (p *readyPage, private bool, err error) {
 	view.Here = view.Base + RepositoryPath(repository)
@@ -98,17 +98,17 @@ func (h *Handler) repository(r *http.Request, repository forge.Repository,
 }
 
 const (
-	// maxShown is how many repositories the page of an account shows, and maxAsked for how many of them it is asked
-	// whether the reader may see them: each can be two questions to GitHub, every few minutes and for each reader.
+	// maxShown limits the repositories on the page of an account. maxAsked limits the repositories about which the
+	// guard is asked, since each may cost two requests to GitHub every few minutes for each reader.
 	maxShown, maxAsked = 50, 200
-	// asking is for how many it is asked at a time.
+	// asking limits the concurrent questions to the guard.
 	asking = 16
-	// maxForeign is for how many private repositories that a result is made of it is asked whether the reader may see
-	// them; what is from others is shown to nobody.
+	// maxForeign limits the private repositories in a result about which the guard is asked; lines of further ones are
+	// shown to nobody.
 	maxForeign = 20
 )
 
-// organisation is hidden where no repository of the account is shown.
+// organisation returns the page of an account. It is hidden if no repository is shown.
 func (h *Handler) organisation(r *http.Request, owner string, view View) (p *readyPage, private bool, err error) {
 	all, err := cachedLookup(r.Context(), h, "a/"+hexOf(owner), accountLife, func(ctx context.Context) ([]*Summary, error) {
 		return h.config.Store.Organisation(ctx, owner)
@@ -139,8 +139,9 @@ func (h *Handler) organisation(r *http.Request, owner string, view View) (p *rea
 	return p, private, err
 }
 
-// visible are those of the repositories that the reader may see, at most one more than are shown. Who is not signed in
-// is not shown what was private when its newest result was stored: that would be a question to GitHub for each.
+// visible returns the repositories that the reader may see, at most one more than are shown. A reader who is not signed
+// in does not see those that were private when their newest result was stored, since that would need a request to
+// GitHub for each.
 func (h *Handler) visible(r *http.Request, all []*Summary, signedIn bool) (shown []*Summary, err error) {
 	if !signedIn {
 		all = slices.DeleteFunc(slices.Clone(all), func(s *Summary) bool { return s.Repository.Private })
@@ -175,8 +176,8 @@ func (h *Handler) visible(r *http.Request, all []*Summary, signedIn bool) (shown
 	return shown, nil
 }
 
-// result is a page about a commit: path is HEAD, HEAD/ID or HEAD/ID/PART. It is private, too, where it has lines of
-// another repository that is.
+// result returns a page about a commit: path is HEAD, HEAD/ID or HEAD/ID/PART. It is also private if it has lines of a
+// private repository.
 func (h *Handler) result(r *http.Request, repository forge.Repository, path []string,
 	view View) (p *readyPage, private bool, err error) {
 	ctx, head := r.Context(), path[0]
@@ -244,7 +245,7 @@ func (h *Handler) result(r *http.Request, repository forge.Repository, path []st
 	return p, private, err
 }
 
-// meta is one of the results of a commit; there may be more of them than are listed.
+// meta returns one of the results of a commit, which may have more results than are listed.
 func (h *Handler) meta(ctx context.Context, repository forge.Repository, head, id string, others []Meta) (*Meta, error) {
 	for i := range others {
 		if others[i].ID == id {
@@ -261,7 +262,7 @@ func key(kind, name string, v View) string {
 	return fmt.Sprintf("%s/%t/%q/%s", kind, v.SignedIn, v.Withheld, name)
 }
 
-// page returns a page that is kept, or makes it.
+// page returns a cached page, or makes it.
 func (h *Handler) page(ctx context.Context, key string, life time.Duration,
 	render func(context.Context, *bytes.Buffer) error) (*readyPage, error) {
 	return h.pages.Ask(ctx, key, func(ctx context.Context) (*readyPage, store.Span, error) {
@@ -273,7 +274,7 @@ func (h *Handler) page(ctx context.Context, key string, life time.Duration,
 	})
 }
 
-// cachedLookup asks the store, or remembers what it said a moment ago; ErrNone is remembered, too.
+// cachedLookup returns the store's answer, from the cache if it is recent; ErrNone is cached, too.
 func cachedLookup[T any](ctx context.Context, h *Handler, key string, life time.Duration,
 	ask func(context.Context) (T, error)) (T, error) {
 	got, err := h.looks.Ask(ctx, key, func(ctx context.Context) (any, store.Span, error) {
@@ -287,7 +288,7 @@ func cachedLookup[T any](ctx context.Context, h *Handler, key string, life time.
 	return value, err
 }
 
-// The sizes of what the store said, about; more than it is rather than less.
+// Estimated sizes of the store's answers, rather too large than too small.
 const (
 	baseSize  = 2 << 10
 	pointSize = 64

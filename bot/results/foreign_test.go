@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// What is made of other private repositories is shown as far as the reader may read these, by each request anew.
+// Lines of other private repositories are shown to readers of these only, decided for each request.
 func TestForeign(t *testing.T) {
 	h := newHouse(t, Config{})
 	r := resultOf("x", headA, clock)
@@ -45,7 +45,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// The overview of a repository is one for all readers: it quotes none of the others.
+// The overview of a repository is the same for all readers: it quotes no other repository.
 func TestForeignInOverview(t *testing.T) {
 	m := &Meta{ID: "x", Head: headA, Branch: "main", Foreign: []Foreign{{URL: "https://a"}}}
 	rep := &report.Report{RemoteSources: []report.RemoteSource{{URL: "https://a", Roots: []string{"apps"}}},
@@ -57,7 +57,7 @@ func TestForeignInOverview(t *testing.T) {
 	}
 }
 
-// Of too many repositories nobody is asked about the rest.
+// If there are too many repositories, the guard is not asked about the rest.
 func TestManyForeign(t *testing.T) {
 	h := newHouse(t, Config{})
 	r := resultOf("x", headA, clock)
@@ -73,7 +73,7 @@ func TestManyForeign(t *testing.T) {
 	}
 }
 
-// What only a change of another repository would bring has a page, and is in no list of this one: the newest result of a
+// A preview of another repository's change has a page, but is in no list of this repository: the newest result of a
 // commit is that of its check.
 func TestPreviewIsInNoListOfOtherRepository(t *testing.T) {
 	h := newHouse(t, Config{})

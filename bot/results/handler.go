@@ -21,28 +21,28 @@ import (
 	"github.com/lintel-bot/lintel/checks/output"
 )
 
-// Config is what a Handler needs. Store, Renderer and Guard are required.
+// Config is the configuration of a Handler. Store, Renderer and Guard are required.
 type Config struct {
 	Store    *Store
 	Renderer Renderer
 	Guard    Guard
-	// Base is the path of the public address, "" or such as /lintel. Requests may come with or without it: a proxy may
-	// take it away.
+	// Base is the path of the public address, "" or such as /lintel. Requests may come with or without it, since a
+	// proxy may remove it.
 	Base string
 	Now  func() time.Time // default: time.Now
 	Log  *slog.Logger     // default: discard
 }
 
 const (
-	// lookupLife is how long what the store said is taken for true, and what has gone is still shown.
+	// lookupLife is how long answers of the store are cached, and therefore how long removed results are still shown.
 	lookupLife = 5 * time.Second
-	// overviewLife is likewise for the pages of repositories and accounts, and accountLife for the repositories that an
-	// account has.
+	// overviewLife is the same for the pages of repositories and accounts, accountLife for the list of an account's
+	// repositories.
 	overviewLife = 10 * time.Second
 	accountLife  = 30 * time.Second
-	// lookups is how many requests to the store wait for an answer at a time, maxWaiting how many more wait for their
-	// turn, and busyWait how long they do. Few pages wait to be made: those who ask for many take no place from those who
-	// ask for what is there.
+	// lookups limits the concurrent requests to the store, maxWaiting the requests that wait for their turn, and
+	// busyWait how long they wait. Few pages wait to be made, so that readers of many pages do not delay readers of
+	// cached ones.
 	lookups, maxWaiting = 16, 256
 	pagesWaiting        = 32
 	busyWait            = 2 * time.Second
@@ -64,8 +64,8 @@ const (
 //	/o/OWNER/REPO                  a repository
 //	/static/NAME                   a file that pages refer to
 //
-// It answers 200, 304, 404 (what is not there and what the reader may not see are the same), 405, 503 with Retry-After
-// where too much is asked at a time, and 500. Pages are made once for all readers.
+// It answers 200, 304, 404 (for a missing page and for one that the reader may not see), 405, 500, and 503 with
+// Retry-After if there are too many requests. A page is made once for all readers.
 type Handler struct {
 	config  Config
 	pages   *store.Cache[string, *readyPage]
@@ -129,9 +129,9 @@ func (h *Handler) Patterns() (all []string) {
 	return all
 }
 
-// secure sets the headers of every answer: nothing is loaded from elsewhere, and of this server only styles and what else is
-// named; nothing is run in line, guessed, framed, or named to other sites. Referrers stay within the site, and are not left
-// out: browsers would say that the form to sign out comes from nowhere.
+// secure sets the headers of every answer. Pages load only styles and listed files of this server, run no inline
+// scripts, are not framed, and tell other sites no address. Referrers stay within the site instead of being removed,
+// since the form to sign out needs its origin.
 func secure(h http.Header, besides string) {
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; "+besides+"; form-action 'self'; "+
 		"frame-ancestors 'none'; base-uri 'none'")
@@ -162,7 +162,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r = h.config.Guard.Once(r) // a reader is looked up once, however many repositories are on the page
 	p, private, err := h.find(r, path, ok)
-	<-h.readers // however long the reader takes to read: the page is there, and shared
+	<-h.readers // a slow reader then keeps no place: the page is made and shared
 	switch {
 	case err == nil && private:
 		h.send(w, r, p, "private, no-store")
@@ -182,7 +182,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// path are the decoded parts of a path below Base. Not ok: it cannot be one of ours.
+// path returns the decoded parts of a path below Base. ok is false for a path that no page has.
 func (h *Handler) path(r *http.Request) (parts []string, ok bool) {
 	path := r.URL.EscapedPath()
 	if rest, below := strings.CutPrefix(path, h.config.Base+"/"); h.config.Base != "" && below {
@@ -241,7 +241,7 @@ func packedAssets() map[string]asset {
 	return all
 }
 
-// asset answers with a file, for everybody and for good: another content has another name.
+// asset answers with a file, which may be cached forever: a file with other content has another name.
 func (h *Handler) asset(w http.ResponseWriter, r *http.Request, name []string) {
 	a, ok := h.assets[strings.Join(name, "/")]
 	if !ok {
@@ -254,7 +254,7 @@ func (h *Handler) asset(w http.ResponseWriter, r *http.Request, name []string) {
 	a.body.send(w, r, http.StatusOK)
 }
 
-// packed is a body, kept compressed: nearly all readers take it like that, and for the others it is decompressed anew.
+// packed is a body in compressed form: nearly all readers accept it, and for others it is decompressed each time.
 type packed struct {
 	data []byte
 	size int // not compressed
@@ -262,7 +262,7 @@ type packed struct {
 
 func newPacked(plain []byte) packed { return packed{compress(plain), len(plain)} }
 
-// send answers with the body as the reader likes it.
+// send answers with the body in an encoding that the reader accepts.
 func (p packed) send(w http.ResponseWriter, r *http.Request, status int) {
 	size, gzipped := p.size, takesGzip(r)
 	if gzipped {
@@ -308,20 +308,20 @@ func matches(header, tag string) bool {
 	return false
 }
 
-// Renderer makes HTML. It is called by several goroutines; what it writes is kept and sent to many readers.
+// Renderer writes HTML. It is called concurrently; its output is cached and sent to many readers.
 type Renderer interface {
 	// Result writes the page of a result, also of one whose Report is nil.
 	Result(w io.Writer, r *Stored, v View) error
 	// Part writes what the page of a result leaves to be loaded on demand, from an address below its own; ErrNone if
 	// there is no such part.
 	Part(w io.Writer, r *Stored, part string, v View) error
-	// Repository writes the page of a repository, Organisation that of an account, with those of its repositories that
-	// the reader may see, the ones with the most to do first.
+	// Repository writes the page of a repository. Organisation writes that of an account with the repositories that the
+	// reader may see, those with the most violations first.
 	Repository(w io.Writer, o *Overview, v View) error
 	Organisation(w io.Writer, owner string, repositories []*Summary, v View) error
 }
 
-// View is what a page has to know of where it stands. A page is kept for all readers for whom it is the same.
+// View is the context of a page. Readers with an equal View share the cached page.
 type View struct {
 	Base     string // begins the addresses of all pages: "", or a path such as /lintel
 	Here     string // path of this page, with Base
@@ -335,13 +335,13 @@ type View struct {
 
 // Guard decides who may see the pages of a repository; *Access does.
 type Guard interface {
-	// Once is a request of which the other methods find out at most once who sent it.
+	// Once returns a request for which the other methods identify the sender at most once.
 	Once(r *http.Request) *http.Request
 	// Level is what the sender of a request may see of a repository now. An error counts as Hidden.
 	Level(r *http.Request, repository forge.Repository) (Level, error)
 	// Reader is the login of the sender, if there is a session that could be ended.
 	Reader(r *http.Request) (login string, signedIn bool)
-	// Turn may answer a request for a page that the sender may not see, or that is not there, which are the same here: it
-	// asks to sign in, say. False: it did not, and the answer is 404.
+	// Turn may answer a request for a page that does not exist or that the sender may not see, for example with a
+	// sign-in. It returns false without an answer, and the answer is then 404.
 	Turn(w http.ResponseWriter, r *http.Request) bool
 }

@@ -127,7 +127,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// What the reader may not see is no other than what is not there, whatever the reason.
+// A page that the reader may not see gives the same answer as a missing one, for any reason.
 func TestHidden(t *testing.T) {
 	h := newHouse(t, Config{})
 	r := resultOf("x", headA, clock)
@@ -212,8 +212,8 @@ func TestConditionalAndCompressed(t *testing.T) {
 	}
 }
 
-// A page is made once for all readers, and the store asked once in a while; what was dropped is not shown any longer
-// than that.
+// A page is made once for all readers, and the store is asked at most once in a while; a removed result is not shown
+// any longer than that.
 func TestMadeOnce(t *testing.T) {
 	h := newHouse(t, Config{})
 	r := resultOf("x", headA, clock)
@@ -245,7 +245,7 @@ func TestMadeOnce(t *testing.T) {
 	}
 }
 
-// More pages than can be made at a time are refused, and readers are told when to come again.
+// If too many pages must be made at a time, requests are refused with the time to retry.
 func TestTooManyAtATime(t *testing.T) {
 	h := newHouse(t, Config{})
 	h.readers = make(chan struct{}, 3)

@@ -15,8 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// copyWhileUsed copies a folder as cp -a does that somebody works in: file by file, as they are found, and without what
-// is gone by then.
+// copyWhileUsed copies a folder in use as cp -a does: file by file, without files that are removed meanwhile.
 func copyWhileUsed(t *testing.T, from string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -57,8 +56,8 @@ func copyWhileUsed(t *testing.T, from string) string {
 	return to
 }
 
-// Every job that was on disk before a copy was begun, and is not done when it ends, is in the copy, as is who pushed,
-// however much is published and done meanwhile.
+// Every job that is on disk before a copy begins, and not done when it ends, is in the copy. So are the records of who
+// pushed. Other jobs may be published and done meanwhile.
 func TestCopyMadeWhileUsed(t *testing.T) {
 	const waiting, copies = 300, 4
 	dir := t.TempDir()

@@ -14,10 +14,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// MaxValue is how large a value of a Bucket may be: NATS servers take 1 MiB by default, headers included.
+// MaxValue is the maximum size of a value in a Bucket: NATS servers accept 1 MiB by default, including headers.
 const MaxValue = 768 << 10
 
-// Values keeps values by key; *Bucket does, and says what keys and filters are.
+// Values stores values by key; *Bucket implements it, and defines keys and filters.
 type Values interface {
 	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
 	Put(ctx context.Context, key string, value []byte) error
@@ -26,12 +26,12 @@ type Values interface {
 	Remove(ctx context.Context, filter string) error
 }
 
-// Bucket keeps values by key beside the jobs: in the folder of the embedded server, or in the NATS cluster, where all
-// processes see it. What is too old or too much goes, the oldest first, without being asked. A key consists of tokens
-// of letters, digits, dashes and underscores with dots between them; in a filter * stands for a token and > for all
-// that follow. It is safe for concurrent use.
+// Bucket stores values by key beside the jobs: in the folder of the embedded server, or in the NATS cluster, where all
+// processes share it. Values that are too old, or the oldest ones if there are too many, are removed automatically. A
+// key consists of tokens of letters, digits, dashes and underscores, separated by dots. In a filter, * matches a token
+// and > all following ones. It is safe for concurrent use.
 //
-// It is read without consumers, like the jobs, and from the leader, so that what was stored is seen by every process.
+// It reads without consumers, like the jobs, and from the leader, so that every process sees what was stored.
 type Bucket struct {
 	queue  *Queue
 	config jetstream.StreamConfig // but the subjects and the number of replicas
@@ -41,8 +41,8 @@ type Bucket struct {
 	stream jetstream.Stream
 }
 
-// Bucket returns a bucket with limits, which is made when it is first used. Its name consists of capital letters and
-// underscores. Processes that share it should agree on the limits; the last one to use it first decides.
+// Bucket returns a bucket with limits, which is created on first use. Its name consists of capital letters and
+// underscores. Processes that share it should use the same limits; those of the last process to open it apply.
 func (q *Queue) Bucket(name string, bytes int64, age time.Duration) *Bucket {
 	return q.bucket(jetstream.StreamConfig{Name: "LINTEL_" + name, MaxBytes: bytes, MaxAge: age, Discard: jetstream.DiscardOld})
 }
@@ -54,7 +54,7 @@ func (q *Queue) bucket(config jetstream.StreamConfig) *Bucket {
 // bucketPrefix starts the name of the stream of a bucket of keys and values.
 const bucketPrefix = "KV_"
 
-// openAll makes buckets before they are used.
+// openAll creates buckets before they are used.
 func openAll(ctx context.Context, buckets ...*Bucket) error {
 	for _, b := range buckets {
 		if _, _, err := b.open(ctx); err != nil {
@@ -64,14 +64,14 @@ func openAll(ctx context.Context, buckets ...*Bucket) error {
 	return nil
 }
 
-// open makes the bucket if it is not there.
+// open creates the bucket if it does not exist.
 func (b *Bucket) open(ctx context.Context) (jetstream.KeyValue, jetstream.Stream, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.kv != nil {
 		return b.kv, b.stream, nil
 	}
-	// The client's own way to make a bucket lets any server answer, and so from the past.
+	// The client's own function for creating a bucket allows reads from any server, which may return outdated values.
 	config := b.config
 	config.Name = bucketPrefix + config.Name
 	config.Subjects = []string{"$KV." + b.config.Name + ".>"}
@@ -93,7 +93,7 @@ func (b *Bucket) open(ctx context.Context) (jetstream.KeyValue, jetstream.Stream
 	return kv, stream, nil
 }
 
-// Get returns the value of a key and its revision; nil and zero when there is none.
+// Get returns the value of a key and its revision; nil and zero if there is none.
 func (b *Bucket) Get(ctx context.Context, key string) (value []byte, revision uint64, err error) {
 	kv, _, err := b.open(ctx)
 	var entry jetstream.KeyValueEntry
@@ -124,8 +124,8 @@ func (b *Bucket) Put(ctx context.Context, key string, value []byte) error {
 	return nil
 }
 
-// Update is Put, unless the key has another revision than the one given; zero means that there is no such key. It
-// reports whether the value was stored. An answer that was lost can make it false all the same.
+// Update is Put if the key has the given revision; zero means that the key must not exist. It reports whether the value
+// was stored. It may return false for a stored value if the answer was lost.
 func (b *Bucket) Update(ctx context.Context, key string, value []byte, revision uint64) (stored bool, err error) {
 	kv, _, err := b.open(ctx)
 	if err == nil {
@@ -147,11 +147,11 @@ func (b *Bucket) Update(ctx context.Context, key string, value []byte, revision 
 	return false, fmt.Errorf("storing in the bucket %s: %w", b.config.Name, err)
 }
 
-// changeTries is how often a value is read again because another process changed it meanwhile.
+// changeTries limits how often a value is read again because another process changed it.
 const changeTries = 20
 
-// Change replaces a value by what edit makes of it, again where somebody else changed it meanwhile. It stays where edit
-// returns nil.
+// Change replaces a value by the result of edit, and repeats that if another process changed the value meanwhile. If
+// edit returns nil, the value stays.
 func Change(ctx context.Context, values Values, key string, edit func([]byte) ([]byte, error)) error {
 	for range changeTries {
 		data, revision, err := values.Get(ctx, key)
@@ -171,7 +171,7 @@ func Change(ctx context.Context, values Values, key string, edit func([]byte) ([
 	return fmt.Errorf("storing %s: concurrent changes prevented it", key)
 }
 
-// delete removes a key by leaving a mark in its place; an option can say of which revision.
+// delete removes a key by a marker; an option can require a revision.
 func (b *Bucket) delete(ctx context.Context, key string, options ...jetstream.KVDeleteOpt) error {
 	kv, _, err := b.open(ctx)
 	if err == nil {
@@ -213,7 +213,7 @@ func (b *Bucket) Remove(ctx context.Context, filter string) error {
 	return nil
 }
 
-// readRecord returns a value of a bucket that is JSON. One that cannot be read is as good as none.
+// readRecord decodes a JSON value. One that cannot be decoded counts as missing.
 func readRecord[T any](ctx context.Context, b *Bucket, key string) (record T, found bool, err error) {
 	data, _, err := b.Get(ctx, key)
 	if err != nil || data == nil {
@@ -235,7 +235,7 @@ func writeRecord(ctx context.Context, b *Bucket, key string, record any) error {
 	return b.Put(ctx, key, data)
 }
 
-// listRecords returns the values of the keys that a filter fits, by the number that their keys end in.
+// listRecords returns the values whose keys match a filter, by the number at the end of the key.
 func listRecords[T any](ctx context.Context, b *Bucket, filter string) (map[int64]T, error) {
 	keys, err := b.Keys(ctx, filter)
 	if err != nil {
@@ -255,15 +255,16 @@ func listRecords[T any](ctx context.Context, b *Bucket, filter string) (map[int6
 }
 
 const (
-	// requestTry bounds one request to the server. What was asked of a server that died is never answered, and
-	// the client alone would wait for as long as the caller's context allows.
+	// requestTry limits one attempt of a request. A request to a server that died is never answered, and the client
+	// would wait until the caller's context ends.
 	requestTry   = 2 * time.Second
 	requestPause = 100 * time.Millisecond
 	// requestFor is how long a request is repeated: a cluster that lost a server elects leaders within seconds.
 	requestFor = 10 * time.Second
 )
 
-// repeat repeats a request, for which a try has a while, until it is answered or ctx ends. It may take effect more than once.
+// repeat repeats a request, each attempt with a time limit, until it is answered or ctx ends. It may take effect more
+// than once.
 func repeat(ctx context.Context, try time.Duration, request func(context.Context) error) error {
 	for {
 		trying, done := context.WithTimeout(ctx, try)
@@ -280,7 +281,7 @@ func repeat(ctx context.Context, try time.Duration, request func(context.Context
 	}
 }
 
-// ask is repeat, for as long as limit.
+// ask is repeat with a limit for all attempts.
 func ask[T any](ctx context.Context, limit time.Duration, request func(context.Context) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -291,14 +292,14 @@ func ask[T any](ctx context.Context, limit time.Duration, request func(context.C
 	return answer, err
 }
 
-// do is ask for what has no answer.
+// do is ask for requests without a result.
 func do(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, requestFor)
 	defer cancel()
 	return repeat(ctx, requestTry, request)
 }
 
-// mayPass reports whether an error is one of a cluster that finds itself again.
+// mayPass reports whether an error is temporary while a cluster recovers.
 func mayPass(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
@@ -315,15 +316,15 @@ func mayPass(err error) bool {
 	return false
 }
 
-// isConflict recognizes that the key changed since the revision we know.
+// isConflict reports whether the key has another revision than expected.
 func isConflict(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// last is the message of a subject; nil when there is none. The streams allow no direct access, so it is the leader
-// that answers, and never from the past.
+// last returns the last message of a subject; nil if there is none. The streams do not allow direct access, so the
+// leader answers, with the present value.
 func last(ctx context.Context, stream jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
 	return ask(ctx, requestFor, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		msg, err := stream.GetLastMsgForSubject(ctx, subject)
@@ -334,7 +335,7 @@ func last(ctx context.Context, stream jetstream.Stream, subject string) (*jetstr
 	})
 }
 
-// remove takes one message out of a stream, and no other. It is not an error if the message is gone.
+// remove deletes exactly one message of a stream. It is not an error if the message does not exist.
 func remove(ctx context.Context, stream jetstream.Stream, seq uint64) error {
 	err := do(ctx, func(ctx context.Context) error {
 		err := stream.DeleteMsg(ctx, seq)
@@ -364,19 +365,19 @@ func get(ctx context.Context, kv jetstream.KeyValue, key string) (jetstream.KeyV
 
 const (
 	sessionBucket = "LINTEL_SESSIONS"
-	// sessionAge is longer than a session lasts, whose end is part of it.
+	// sessionAge is longer than a session lasts; its end is a part of the session.
 	sessionAge = 25 * time.Hour
-	// maxSessions bounds the disk that sign-ins can take; Put fails above it.
+	// maxSessions limits the disk space of sessions; Put fails above it.
 	maxSessions = 200_000
-	// A sign-in is used up for longer than it is good for.
+	// A used sign-in is stored for longer than a sign-in is valid.
 	usedBucket = "LINTEL_SIGN_INS"
 	usedAge    = 15 * time.Minute
-	// maxSession is far more than a session needs.
+	// maxSession is far above the size of a session.
 	maxSession = 4 << 10
 )
 
-// Sessions opens where all servers that share the queue keep who is signed in, for a day, and which sign-ins were used up,
-// for a quarter of an hour. Nothing is left in place of what is removed: who signs in and out again and again takes no room.
+// Sessions opens the buckets that all servers share: who is signed in, for a day, and which sign-ins were used, for a
+// quarter of an hour. Removing a value leaves no marker, so that repeated sign-ins take no room.
 func (q *Queue) Sessions(ctx context.Context) (signedIn, used *Bucket, err error) {
 	bucket := func(name string, age time.Duration) *Bucket {
 		return q.bucket(jetstream.StreamConfig{Name: name, MaxAge: age, DenyDelete: true, MaxMsgs: maxSessions,

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Whoever gives a bucket less room than before has a queue that starts, and finds what fits.
+// A queue starts with a smaller bucket than before, and finds the values that fit.
 func TestRoomOfBucketIsLowered(t *testing.T) {
 	dir := t.TempDir()
 	for i, room := range []int64{12 << 30, 64 << 20, 1 << 40, 1 << 20} {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// ErrBusy means that as many values are got for a Cache, or waited for, as may be at a time.
+// ErrBusy means that too many values of a Cache are being fetched or waited for.
 var ErrBusy = errors.New("there are too many requests at the moment")
 
-// CacheConfig bounds a Cache. Limit is required, and Places and Timeout for Ask.
+// CacheConfig is the configuration of a Cache. Limit is required, and Places and Timeout for Ask.
 type CacheConfig[V any] struct {
 	Limit  int64            // of the weight of all values; none is kept that weighs more than a quarter of it
 	Weight func(V) int64    // nil: each weighs 1
@@ -24,7 +24,7 @@ type CacheConfig[V any] struct {
 	Failure time.Duration // how long an error counts for which no span is given; 0: each who asks has it tried again
 }
 
-// Cache remembers in memory what is dear to get, those values that were used last. It is safe for concurrent use.
+// Cache keeps expensive values in memory, the most recently used ones. It is safe for concurrent use.
 type Cache[K comparable, V any] struct {
 	config CacheConfig[V]
 
@@ -35,15 +35,15 @@ type Cache[K comparable, V any] struct {
 	getting map[K]*attempt[V]
 }
 
-// Span is how long a value counts: Life, from a time that should be before it was asked for. Without a Life it counts for
-// good, unless it is an error.
+// Span is how long a value is valid: Life, from a time that should be before it was requested. Without a Life it is
+// valid forever, unless it is an error.
 type Span struct {
 	From time.Time
 	Life time.Duration
 }
 
-// Holds reports whether now is in the span by both clocks of the machine: the one that people set, which may go back,
-// and the steady one, which stands still while the machine sleeps.
+// Holds reports whether now is in the span by both clocks of the machine: the wall clock, which may be set back, and
+// the monotonic clock, which may stop while the machine sleeps.
 func (s Span) Holds(now time.Time) bool {
 	steady, set := now.Sub(s.From), now.Round(0).Sub(s.From.Round(0))
 	return s.Life == 0 || min(steady, set) >= 0 && max(steady, set) < s.Life
@@ -60,7 +60,7 @@ type entry[K comparable, V any] struct {
 	answer[V]
 }
 
-// attempt is the getting of one value. The answer is there once done is closed.
+// attempt is the fetch of one value. The result is there when done is closed.
 type attempt[V any] struct {
 	done chan struct{}
 	answer[V]
@@ -77,7 +77,7 @@ func NewCache[K comparable, V any](c CacheConfig[V]) *Cache[K, V] {
 	return &Cache[K, V]{config: c, order: list.New(), entries: map[K]*list.Element{}, getting: map[K]*attempt[V]{}}
 }
 
-// Get returns a value that still counts.
+// Get returns a value that is still valid.
 func (c *Cache[K, V]) Get(key K) (V, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *Cache[K, V]) lookup(key K) (known answer[V], ok bool) {
 	return known, true
 }
 
-// Put remembers a value in place of another one of its key.
+// Put stores a value for a key.
 func (c *Cache[K, V]) Put(key K, value V, counts Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,8 +134,8 @@ func (c *Cache[K, V]) Clear() {
 	c.weight = 0
 }
 
-// Ask returns a value that still counts, or has it got, once for all who ask meanwhile, and remembers it. What others may
-// wait for is not given up with ctx. The error of get is remembered, too, as long as its span says, or Config.Failure.
+// Ask returns a valid value, or fetches it, once for all concurrent callers, and stores it. The fetch continues after
+// ctx ends, since others may wait for it. An error of get is also cached, for its span or for Config.Failure.
 func (c *Cache[K, V]) Ask(ctx context.Context, key K, get func(context.Context) (V, Span, error)) (V, error) {
 	var none V
 	c.mu.Lock()
@@ -162,7 +162,7 @@ func (c *Cache[K, V]) Ask(ctx context.Context, key K, get func(context.Context) 
 	}
 }
 
-// get makes an attempt. A panic becomes an error: it costs those who asked, and not the process.
+// get fetches a value. A panic becomes an error for its callers, so that the process continues.
 func (c *Cache[K, V]) get(ctx context.Context, key K, a *attempt[V], get func(context.Context) (V, Span, error)) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What is kept stays below its limit, and what was used last stays.
+// The stored values stay below the limit, and the most recently used ones are kept.
 func TestCacheKeepsWhatWasUsedLast(t *testing.T) {
 	c := NewCache[string](CacheConfig[int]{Limit: 100, Weight: func(n int) int64 { return int64(n) }, Places: make(chan struct{}, 1),
 		Wait: time.Second, Timeout: time.Minute})
@@ -44,7 +44,7 @@ func TestCacheKeepsWhatWasUsedLast(t *testing.T) {
 	}
 }
 
-// Who asks for more than may be got at a time is told so, and not held up.
+// A request beyond the limits fails at once with ErrBusy.
 func TestCacheBusy(t *testing.T) {
 	c := NewCache[int](CacheConfig[int]{Limit: 100, Places: make(chan struct{}, 1), Most: 2, Wait: time.Millisecond,
 		Timeout: time.Minute})
@@ -77,7 +77,7 @@ func TestCacheBusy(t *testing.T) {
 	}
 }
 
-// Answers count for their time, failures for a moment; a question goes on when who asked it goes.
+// Values are valid for their span, errors for a moment; a fetch continues when its caller leaves.
 func TestCacheRemembersFailures(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	c := NewCache[int](CacheConfig[int]{Limit: 20, Now: func() time.Time { return now }, Places: make(chan struct{}, 1),

@@ -6,9 +6,9 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// Lock makes a file, if it is not there, and takes its lock without waiting. The lock ends with the process, however
-// that ends, or when the file is closed. The file stays for good: removing it would let two have the lock. Errors are
-// remote.ErrLocked and those of the file system, without the path. Where there is no flock(2) nobody is kept out.
+// Lock creates a file, if it does not exist, and takes its lock without waiting. The lock ends with the process, or
+// when the file is closed. The file is never removed, since two processes could then have the lock. Errors are
+// remote.ErrLocked and those of the file system, without the path. Without flock(2) the lock has no effect.
 func Lock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// wakePrefix starts the subject, followed by an installation, on which processes tell each other of new jobs. Such
-// news may get lost; looking finds what they were about.
+// wakePrefix begins the subject, followed by an installation, on which processes announce new jobs. An announcement may
+// be lost, since processes also poll.
 const wakePrefix = "lintel.wake."
 
 // wake tells all processes that there is a job.
@@ -20,11 +20,11 @@ func (q *Queue) wake(installation int64) {
 	_ = q.conn.Publish(wakePrefix+strconv.FormatInt(installation, 10), nil)
 }
 
-// Work hands jobs to the handler, up to workers at a time and never two of one key, until ctx ends. Installations take
-// turns. One that is alone has all workers; once another waits for longer than Config.Courtesy and has none, the
-// context of a job ends whose installation has several, and the job is begun again later. Work returns when all
-// handlers have returned and their jobs are settled: done, or returned to the queue. An error means that the connection
-// was closed.
+// Work passes jobs to the handler until ctx ends: at most workers at a time, and one for each key. Installations take
+// turns. A single installation may use all workers. If another one has waited for longer than Config.Courtesy without a
+// worker, the context of a job ends whose installation has several, and that job is started again later. Work returns
+// when all handlers have returned and their jobs are done or returned to the queue. It fails if the connection was
+// closed.
 func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
 	workers = max(workers, 1)
 	l := &tenants{queue: q, byID: map[int64]*tenant{}}
@@ -93,8 +93,8 @@ func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
 	}
 }
 
-// Drop removes the jobs of an installation, or of one of its repositories unless that is zero. A job in work
-// learns of it by Superseded.
+// Drop removes the jobs of an installation, or of one repository unless that is zero. A running job finds out by
+// Superseded.
 func (q *Queue) Drop(ctx context.Context, installation, repository int64) error {
 	subject := prefix + strconv.FormatInt(installation, 10) + ".>"
 	if repository != 0 {
@@ -107,7 +107,7 @@ func (q *Queue) Drop(ctx context.Context, installation, repository int64) error 
 	return nil
 }
 
-// Depth is how much there is to do.
+// Depth is the number of jobs in the queue.
 type Depth struct {
 	Waiting int       // not in work, postponed ones included
 	InWork  int       // in work, over all processes

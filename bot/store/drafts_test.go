@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What somebody wants for a commit is still known after a restart, and for no other commit or repository.
+// A request for drafts is stored across restarts, for its commit and repository only.
 func TestDraftsAreRemembered(t *testing.T) {
 	config := Config{Dir: t.TempDir()}
 	head, other := strings.Repeat("a", 40), strings.Repeat("b", 40)

@@ -24,8 +24,8 @@ type embedded struct {
 const (
 	startTimeout = 30 * time.Second
 	maxMemory    = 64 << 20 // leases only
-	// maxStore is no bound: each stream has its own. A server that is to keep less than its streams once asked for makes
-	// no other, and so would not start after somebody lowered the limits of a Bucket.
+	// maxStore is no real limit, since each stream has its own. A server with a lower limit than its streams require
+	// creates no stream, and would not start after somebody lowered the limits of a Bucket.
 	maxStore = 1 << 50
 	// maxJobBytes bounds the jobs on disk.
 	maxJobBytes = 4 << 30

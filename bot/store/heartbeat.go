@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// alivePrefix starts the subject, followed by a name that a process gave itself, on which it says that it is there.
+	// alivePrefix begins the subject, followed by a random name of a process, on which the process announces itself.
 	alivePrefix = "lintel.alive."
 	aliveEvery  = 5 * time.Second
-	// aliveFor is how long a process counts that says nothing now.
+	// aliveFor is how long a process counts after its last announcement.
 	aliveFor = 4 * aliveEvery
 )
 
-// processes are the processes that say that they work on this queue.
+// processes are the processes that announced themselves on this queue.
 type processes struct {
 	mu   sync.Mutex
 	seen map[string]time.Time
 }
 
-// hear takes note of a process, and reports whether it is new.
+// hear records a process, and reports whether it is new.
 func (p *processes) hear(name string, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,11 +44,11 @@ func (p *processes) count(now time.Time) int {
 	return max(len(p.seen), 1)
 }
 
-// Processes is how many processes work on the queue now, this one included.
+// Processes is the number of processes that work on the queue, including this one.
 func (q *Queue) Processes() int { return q.processes.count(time.Now()) }
 
-// announceProcess tells the other processes that this one is there, and takes note of theirs, until stop is called. One that hears
-// of a process for the first time answers, so that this one knows of all before it begins.
+// announceProcess announces this process to the others and records theirs, until stop is called. A process answers the
+// first announcement of another one, so that this one knows all before it begins.
 func (q *Queue) announceProcess(ctx context.Context) (stop func(), err error) {
 	name := rand.Text()
 	q.processes.hear(name, time.Now())

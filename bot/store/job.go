@@ -31,8 +31,8 @@ func (j *Job) Superseded(ctx context.Context) (bool, error) {
 	return seq != j.seq, err
 }
 
-// Note is what SetNote last stored for the key, "" for nothing. It outlives the job and the process (for a
-// week), so that a job can clear up after one that died.
+// Note returns the text that SetNote last stored for the key; "" if there is none. It is kept for a week, after the job
+// and the process end, so that a job can clean up after one that died.
 func (j *Job) Note(ctx context.Context) (string, error) { return j.queue.text(ctx, "note", j.Key) }
 
 // SetNote stores a short text for the key; "" removes it.
@@ -40,8 +40,8 @@ func (j *Job) SetNote(ctx context.Context, text string) error {
 	return j.queue.setText(ctx, "note", j.Key, text)
 }
 
-// Mark is what SetMark last stored for the key, like Note but about what was done: up to which commit a branch
-// was looked at, or what a merge group consists of.
+// Mark returns the text that SetMark last stored for the key. It is like Note, but about finished work: the last
+// handled commit of a branch, or the members of a merge group.
 func (j *Job) Mark(ctx context.Context) (string, error) { return j.queue.text(ctx, "mark", j.Key) }
 
 // SetMark stores a short text for the key; "" removes it.
@@ -49,9 +49,9 @@ func (j *Job) SetMark(ctx context.Context, text string) error {
 	return j.queue.setText(ctx, "mark", j.Key, text)
 }
 
-// Handler works on one job. Nil means done. A *Later puts the job back without counting the try. When ctx
-// has ended, the job is returned to the queue whatever the error. Any other error counts: the job is delivered
-// again after a pause, for ever, so a handler must conclude what is beyond its Tries.
+// Handler works on one job. Nil means that it is done. *Later returns the job to the queue without counting the try. If
+// ctx ended, the job is returned whatever the error is. Any other error counts as a try. The job is then delivered
+// again after a pause, without limit, so a handler must itself give up after Tries.
 type Handler func(ctx context.Context, job *Job) error
 
 // Later asks to deliver the job again after a while; the try does not count.
@@ -64,7 +64,7 @@ type Later struct {
 func (e *Later) Error() string { return "put back: " + e.Err.Error() }
 func (e *Later) Unwrap() error { return e.Err }
 
-// counts are what happened to one job so far. Only who holds the lease of its key writes them.
+// counts are the counters of one job. Only the holder of its key's lease writes them.
 type counts struct {
 	Seq     uint64    `json:"seq"`
 	Begun   int       `json:"begun"`
@@ -73,7 +73,7 @@ type counts struct {
 	Until   time.Time `json:"until"`   // postponed
 }
 
-// waits returns until when a job is postponed, the zero time if it is not. What a wrong clock wrote does not count.
+// waits returns until when a job is postponed; the zero time if it is not. A time that a wrong clock wrote is ignored.
 func (c counts) waits(now time.Time) time.Time {
 	if now.Before(c.Until) && c.Until.Before(now.Add(maxLater+time.Minute)) {
 		return c.Until
@@ -81,10 +81,11 @@ func (c counts) waits(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// forgiven is how many deaths of the process, on top of the tries, a job survives: mostly it is not to blame.
+// forgiven is how many deaths of the process a job survives in addition to its tries, since the job is mostly not the
+// cause.
 const forgiven = 2
 
-// try is the number of the try that has begun, and how many there are.
+// try returns the number of the current try, and the number of tries.
 func (c counts) try(tries int) (n, of int) {
 	n = max(c.Begun-c.Pardons, 1)
 	deaths := max(n-1-c.Errors, 0)
@@ -109,8 +110,8 @@ func (q *Queue) count(ctx context.Context, key Key, c counts) error {
 	return nil
 }
 
-// demand remembers that somebody wants a fresh check run, until a job of the key is done: a newer job, which
-// knows nothing of it, may take the place of the one that does.
+// demand stores a request for a fresh check run until a job of the key is done, since a newer job without the request
+// may replace the one that has it.
 func (q *Queue) demand(ctx context.Context, key Key, id string) error {
 	if err := q.state.Put(ctx, "demand."+key.String(), []byte(id)); err != nil {
 		return fmt.Errorf("storing the demand for job %s: %w", key, err)
@@ -118,7 +119,7 @@ func (q *Queue) demand(ctx context.Context, key Key, id string) error {
 	return nil
 }
 
-// demanded passes a demand on to a job.
+// demanded adds a stored request to a job.
 func (q *Queue) demanded(ctx context.Context, job *Job) error {
 	id, revision, err := q.state.Get(ctx, "demand."+job.Key.String())
 	if err != nil {
@@ -131,15 +132,15 @@ func (q *Queue) demanded(ctx context.Context, job *Job) error {
 	return nil
 }
 
-// fulfil forgets the demand that a job has met, unless there is a newer one. Should that fail, the next job
-// finds the run that met it.
+// fulfil removes the request that a job fulfilled, unless there is a newer one. If that fails, the next job finds the
+// check run that fulfilled it.
 func (q *Queue) fulfil(ctx context.Context, job *Job) {
 	if job.demand != 0 {
 		_ = q.state.delete(ctx, "demand."+job.Key.String(), jetstream.LastRevision(job.demand))
 	}
 }
 
-// text and setText keep what a job's worker wrote down; see Job.Note and Job.Mark.
+// text and setText read and write the texts of a job's worker; see Job.Note and Job.Mark.
 func (q *Queue) text(ctx context.Context, kind string, key Key) (string, error) {
 	text, _, err := q.state.Get(ctx, kind+"."+key.String())
 	if err != nil {

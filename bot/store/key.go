@@ -12,7 +12,7 @@ import (
 // prefix is the first token of all subjects of jobs.
 const prefix = "check."
 
-// Key is what is to be checked or looked at. Exactly one of Target, Commit and All is set.
+// Key is the subject of a job. Exactly one of Target, Commit and All is set.
 type Key struct {
 	Installation int64
 	Repository   int64  // zero only with All: every repository of the installation
@@ -33,8 +33,7 @@ func (k Key) String() string {
 	return fmt.Sprintf("%d.%d.%s", k.Installation, k.Repository, last)
 }
 
-// What the last token of a subject begins with that is no target. A number stands for a pull request, whose target has a
-// mark.
+// Prefixes of the last token of a subject that is no target. A number is a pull request, whose target has a prefix.
 const (
 	commitMark = "sha-"
 	allMark    = "all"
@@ -44,7 +43,7 @@ const (
 // maxBranch is GitHub's limit for the name of a branch, in bytes.
 const maxBranch = 255
 
-// Validate returns what is wrong with a key that cannot be published.
+// Validate returns an error for a key that cannot be published.
 func (k Key) Validate() error {
 	kinds := 0
 	for _, set := range []bool{k.Number != 0, k.Commit != "", k.Branch != "", k.Group != "", k.Preview != 0, k.All} {
@@ -71,7 +70,7 @@ func (k Key) Validate() error {
 	return nil
 }
 
-// Of returns the key of what a check run is about, in the repository of k. The error says that nothing can be about it.
+// Of returns the key of a check run's subject in the repository of k. It fails for an invalid subject.
 func (k Key) Of(about forge.Target) (Key, error) {
 	key := Key{Installation: k.Installation, Repository: k.Repository, Target: about}
 	return key, key.Validate()
@@ -79,7 +78,7 @@ func (k Key) Of(about forge.Target) (Key, error) {
 
 func (k Key) natsSubject() string { return prefix + k.String() }
 
-// parseKey reads a subject back.
+// parseKey parses a subject.
 func parseKey(subject string) (Key, error) {
 	parts := strings.Split(subject, ".")
 	if len(parts) != 4 || parts[0]+"." != prefix {
@@ -114,8 +113,8 @@ func IsObjectID(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') }) < 0
 }
 
-// Message is what travels with a key: hints for logs, for addressing the repository, and about what the event
-// saw. Except for a merge group, which nothing else describes, nothing in it decides what a check comes to.
+// Message is published with a key. It has hints for logs, for the address of the repository, and about the event. It
+// does not affect the result of a check, except for a merge group, which nothing else describes.
 type Message struct {
 	Delivery string `json:"delivery,omitempty"` // GitHub's id of the webhook delivery
 	Event    string `json:"event"`              // "pull_request.opened", "sweep"
@@ -136,7 +135,7 @@ type Message struct {
 	After   time.Time `json:"after,omitzero"`  // with Rules: it is not begun before
 }
 
-// Group is what a merge queue wants to merge.
+// Group is the merge group of a merge queue.
 type Group struct {
 	Base    string `json:"base"`    // commit it is put on
 	BaseRef string `json:"baseRef"` // name of the branch it is to be merged into

@@ -10,12 +10,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// errLost ends the work on a job whose lease went to another process, or may have.
+// errLost ends the work on a job whose lease another process has, or may have.
 var errLost = errors.New("the lease of the job was lost")
 
-// lease is the right to work on a key. It ends by itself when its holder stops renewing it: the bucket forgets what
-// is older than AckWait. It ends here an eighth of that earlier than there, which is what the holder has to stop, and
-// by how much the servers' clocks may differ.
+// lease is the right to work on a key. It expires if its holder does not renew it, because the bucket removes values
+// older than AckWait. The holder stops an eighth of that time earlier, for the time that stopping takes and for
+// differences between the servers' clocks.
 type lease struct {
 	queue    *Queue
 	key      string
@@ -24,8 +24,8 @@ type lease struct {
 	renewed  time.Time // before the request that stored the revision was sent
 }
 
-// acquire takes the lease of a key; nil without an error means that another owner has it. Of one owner, only one
-// caller at a time may ask for a key.
+// acquire takes the lease of a key; nil without an error means that another owner has it. For one owner, only one
+// caller at a time may acquire a key.
 func (q *Queue) acquire(ctx context.Context, key Key, owner string) (*lease, error) {
 	l := &lease{queue: q, key: key.String(), owner: owner, renewed: time.Now()}
 	limit := min(q.config.AckWait/2, requestFor)
@@ -34,7 +34,7 @@ func (q *Queue) acquire(ctx context.Context, key Key, owner string) (*lease, err
 		return q.leases.kv.Create(ctx, l.key, []byte(owner))
 	})
 	if errors.Is(err, jetstream.ErrKeyExists) || isConflict(err) {
-		// Perhaps it is our own, of a request whose answer was lost.
+		// The lease may be our own, from a request whose answer was lost.
 		if err = l.again(ctx, limit); errors.Is(err, errLost) {
 			return nil, nil
 		}
@@ -64,14 +64,14 @@ func (l *lease) again(ctx context.Context, limit time.Duration) error {
 	return err
 }
 
-// renew prolongs the lease. An error other than errLost may pass; the lease is lost all the same when it could
-// not be renewed for nearly its whole time: before the server gives it to somebody else.
+// renew prolongs the lease. An error other than errLost may be temporary. If renewing fails for nearly the whole time
+// of the lease, the lease is lost, before the server gives it to another owner.
 func (l *lease) renew(ctx context.Context) error {
 	ttl := l.queue.config.AckWait
 	end := l.renewed.Add(ttl - ttl/8)
 	bounded, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
-	// Short of the time that is left, so that a lost answer costs one attempt of several.
+	// It is shorter than the remaining time, so that a lost answer costs one of several attempts.
 	try, done := context.WithTimeout(bounded, ttl/8)
 	begun := time.Now()
 	revision, err := l.queue.leases.kv.Update(try, l.key, []byte(l.owner), l.revision)
@@ -88,7 +88,7 @@ func (l *lease) renew(ctx context.Context) error {
 	return err
 }
 
-// release gives the lease up. Should that fail, it ends by itself.
+// release gives up the lease. If that fails, the lease expires.
 func (l *lease) release(ctx context.Context) {
 	if err := remove(ctx, l.queue.leases.stream, l.revision); err != nil {
 		return
@@ -99,9 +99,9 @@ func (l *lease) release(ctx context.Context) {
 	}
 }
 
-// during works while the lease holds, and gives it up. The context of the work ends with ctx, or with the lease; keeping
-// with the lease alone, and first: when the work ends for it, nothing can be settled any more. It reports whether the lease
-// was lost.
+// during calls do while the lease is held, and then releases it. The context working ends with ctx or with the lease.
+// The context keeping ends first and only with the lease: after that, nothing may be stored for the job. It reports
+// whether the lease was lost.
 func (l *lease) during(ctx context.Context, do func(working, keeping context.Context)) (lost bool) {
 	working, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
@@ -123,7 +123,7 @@ func (l *lease) during(ctx context.Context, do func(working, keeping context.Con
 	return lost
 }
 
-// heartbeat keeps the lease, and calls lost when it is.
+// heartbeat renews the lease, and calls lost when that fails.
 func (l *lease) heartbeat(ctx context.Context, lost func()) {
 	beat := max(l.queue.config.AckWait/4, time.Millisecond)
 	timer := time.NewTimer(beat)
@@ -150,14 +150,14 @@ func (l *lease) heartbeat(ctx context.Context, lost func()) {
 }
 
 const (
-	// lockPause is between attempts to take a lease that another holds, and lockFor how long they go on.
+	// lockPause is the pause between attempts to take a held lease; lockFor is the limit of all attempts.
 	lockPause = 50 * time.Millisecond
 	lockFor   = 30 * time.Second
 )
 
-// Exclusively calls do while nobody else, in any process, is alone with the key: what jobs of several keys have in common
-// is read and written in one piece. It waits for its turn, up to 30 s; then, and when the turn is lost on the way, the
-// error is a *Later. The context of do ends with the turn.
+// Exclusively calls do while no other process or job holds the key exclusively, so that state shared by several keys
+// can be read and written. It waits up to 30 s for its turn. If that fails, or the turn is lost meanwhile, it returns a
+// *Later. The context of do ends with the turn.
 func (j *Job) Exclusively(ctx context.Context, key Key, do func(ctx context.Context) error) error {
 	q := j.queue
 	held, err := q.turn(ctx, key, fmt.Sprintf("alone-%d", j.seq))

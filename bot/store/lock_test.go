@@ -37,7 +37,7 @@ func TestLockAdmitsOneAtATime(t *testing.T) {
 	}
 }
 
-// Who waits in vain, or loses its turn, comes back later.
+// A job that gets no turn, or loses it, is delivered again later.
 func TestLockTimesOut(t *testing.T) {
 	q := open(t, Config{AckWait: 400 * time.Millisecond})
 	shared := Key{Installation: 7, Repository: 11, Commit: "0123456789abcdef0123456789abcdef01234567"}
@@ -67,7 +67,7 @@ func TestLockTimesOut(t *testing.T) {
 	}
 }
 
-// A turn whose holder panics ends, so that the key is not lost to everybody for as long as the process lives.
+// The turn of a holder that panics ends, so that the key is not locked for the rest of the process.
 func TestLockEndsWithAPanic(t *testing.T) {
 	q := open(t, Config{AckWait: 400 * time.Millisecond})
 	shared := Key{Installation: 7, Repository: 11, Commit: "0123456789abcdef0123456789abcdef01234567"}

@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Memory is what the App remembers beside its jobs, see Queue.
+// Memory is the data that the App stores beside its jobs, see Queue.
 type Memory struct {
 	state      *Bucket // claims and drafts; of jobs: tries, notes, marks and demands
 	pushers    *Bucket // who pushed
@@ -23,8 +23,8 @@ type Memory struct {
 	previews   *Bucket // what changes of rules would change there
 }
 
-// AskDrafts remembers, on disk before it returns and for a week, that somebody wants exceptions drafted for what a
-// check of this commit finds. A job is only a key, and may be put together with another.
+// AskDrafts stores for a week, on disk before it returns, that somebody requested drafts of exceptions for a commit. A
+// job is only a key and may be merged with another one, so it cannot carry the request.
 func (m *Memory) AskDrafts(ctx context.Context, repository int64, head string) error {
 	name, err := draftsName(repository, head)
 	if err == nil {
@@ -36,7 +36,7 @@ func (m *Memory) AskDrafts(ctx context.Context, repository int64, head string) e
 	return nil
 }
 
-// DraftsAsked reports whether somebody wanted drafts for a commit.
+// DraftsAsked reports whether drafts were requested for a commit.
 func (m *Memory) DraftsAsked(ctx context.Context, repository int64, head string) (bool, error) {
 	name, err := draftsName(repository, head)
 	var revision uint64
@@ -63,7 +63,7 @@ func (m *Memory) Claim(ctx context.Context, name string) (bool, error) {
 	mine := rand.Text()
 	stored, err := m.state.Update(ctx, name, []byte(mine), 0)
 	if err == nil && !stored {
-		// Perhaps an earlier attempt was stored whose answer was lost.
+		// An earlier attempt may have been stored although its answer was lost.
 		var holder []byte
 		holder, _, err = m.state.Get(ctx, name)
 		stored = string(holder) == mine
@@ -74,7 +74,7 @@ func (m *Memory) Claim(ctx context.Context, name string) (bool, error) {
 	return stored, nil
 }
 
-// Forget takes a claim back.
+// Forget removes a claim.
 func (m *Memory) Forget(ctx context.Context, name string) error {
 	if err := m.state.delete(ctx, "claim."+name); err != nil {
 		return fmt.Errorf("removing the claim %q: %w", name, err)
@@ -83,21 +83,21 @@ func (m *Memory) Forget(ctx context.Context, name string) error {
 }
 
 const (
-	// pusherTTL is how long after the last push it is remembered who pushed to a pull request.
+	// pusherTTL is how long the pushers of a pull request are stored after the last push.
 	pusherTTL = 2 * 365 * 24 * time.Hour
-	// maxPushers bounds the record of one pull request. Above it, everybody counts as a pusher.
+	// maxPushers limits the pushers of one pull request. Above it, everybody counts as a pusher.
 	maxPushers = 1000
 )
 
-// Everybody in the answer of Pushers means that there are too many to tell.
+// Everybody in the answer of Pushers means that there are too many pushers to list.
 const Everybody = "*"
 
-// AddPusher remembers, on disk before it returns, that an account pushed to a pull request's head.
+// AddPusher stores, on disk before it returns, that an account pushed to a pull request's head.
 func (m *Memory) AddPusher(ctx context.Context, repository int64, number int, login string) error {
 	return m.addPusher(ctx, pusherName(repository, number), login)
 }
 
-// AddTip remembers, on disk before it returns, that an account pushed a commit as the tip of a branch.
+// AddTip stores, on disk before it returns, that an account pushed a commit as the tip of a branch.
 func (m *Memory) AddTip(ctx context.Context, repository int64, commit, login string) error {
 	if !IsObjectID(commit) {
 		return fmt.Errorf("storing who pushed: %q is not an object id", commit)
@@ -119,16 +119,15 @@ func (m *Memory) addPusher(ctx context.Context, name, login string) error {
 	})
 }
 
-// Pushers returns the accounts, in lower case, that are known to have pushed to a pull request's head.
+// Pushers returns the recorded pushers of a pull request's head, in lower case.
 func (m *Memory) Pushers(ctx context.Context, repository int64, number int) ([]string, error) {
 	return m.readPushers(ctx, pusherName(repository, number))
 }
 
-// maxTips is the number of commits above which everybody counts as a pusher: each is a request to the server.
+// maxTips limits the commits, since each is a request to the server. Above it, everybody counts as a pusher.
 const maxTips = 5000
 
-// TipPushers returns the accounts, in lower case, that are known to have pushed one of the commits as the tip of a
-// branch.
+// TipPushers returns the recorded accounts, in lower case, that pushed one of the commits as the tip of a branch.
 func (m *Memory) TipPushers(ctx context.Context, repository int64, commits []string) ([]string, error) {
 	if len(commits) > maxTips {
 		return []string{Everybody}, nil
@@ -149,7 +148,8 @@ func tipName(repository int64, commit string) string {
 	return fmt.Sprintf("%d.tip.%s", repository, commit)
 }
 
-// pusherName has no installation: it changes when the App is installed again, and the pushes stay.
+// pusherName does not contain the installation, which changes when the App is installed again, so that the records stay
+// valid.
 func pusherName(repository int64, number int) string { return fmt.Sprintf("%d.%d", repository, number) }
 
 func (m *Memory) readPushers(ctx context.Context, name string) ([]string, error) {
