@@ -23,8 +23,8 @@ type variable struct {
 	expr *expression
 }
 
-// evaluation is what all expressions see while a policy is evaluated for one request. It is used by one
-// goroutine. Values are computed when an expression first asks for them.
+// evaluation is shared by all expressions while a policy is evaluated for one request. It is used by one goroutine.
+// Values are computed when an expression first needs them.
 type evaluation struct {
 	lang      *language
 	request   *admission.Request
@@ -43,11 +43,11 @@ type evaluation struct {
 	results map[string]ref.Val
 
 	iterations int // that a quick program has left
-	// undecided is set where an expression went through all entries of a map of which only a part is known.
+	// undecided is set if an expression iterated over a map of which only a part is known.
 	undecided error
 }
 
-// activation resolves the names of one expression.
+// activation resolves the names in one expression.
 type activation struct {
 	ctx   context.Context
 	state *evaluation
@@ -144,18 +144,18 @@ func (s *evaluation) allowed() *allowance {
 	return s.values
 }
 
-// need is the error value of something that is not in the repository.
+// need returns the error value for something that is not in the repository.
 func (s *evaluation) need(what string) ref.Val {
 	return types.WrapErr(&admission.NeedsClusterError{What: what})
 }
 
-// undecidable makes the expression that is evaluated fail, whatever it goes on to compute.
+// undecidable makes the current expression fail, whatever else it computes.
 func (s *evaluation) undecidable(err error) ref.Val {
 	s.undecided = err
 	return types.WrapErr(err)
 }
 
-// variable evaluates a variable of the policy once; its error is remembered, too.
+// variable evaluates a variable of the policy once. Its error is cached, too.
 func (a *activation) variable(name string) (ref.Val, bool) {
 	if v, ok := a.state.results[name]; ok {
 		return v, true
@@ -181,8 +181,8 @@ func (a *activation) variable(name string) (ref.Val, bool) {
 	return nil, false
 }
 
-// engine evaluates the functions that depend on the evaluation. Randomness is seeded by the resource, so that
-// the same change always gets the same answer.
+// engine evaluates functions that depend on the evaluation. Random numbers are seeded by the resource, so that the same
+// change always gets the same result.
 func (a *activation) engine(name string, args []ref.Val) ref.Val {
 	now := a.state.env.Now
 	switch name {
@@ -207,7 +207,7 @@ func (a *activation) engine(name string, args []ref.Val) ref.Val {
 	return types.NoSuchOverloadErr()
 }
 
-// requestValue is the admission request as policies see it
+// requestValue returns the admission request in the form that policies use
 // (https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/).
 func (s *evaluation) requestValue() any {
 	r := s.request
@@ -240,8 +240,8 @@ func (s *evaluation) requestValue() any {
 	}
 }
 
-// namespaceValue is the Namespace of the request. Of one that the repository does not declare only the name
-// is known, and the label that Kubernetes gives each namespace.
+// namespaceValue returns the Namespace of the request. If the repository does not declare it, only the name is known,
+// and the label that Kubernetes sets on every namespace.
 func (s *evaluation) namespaceValue() any {
 	if s.request.Namespace != nil {
 		return s.request.Namespace
@@ -279,8 +279,8 @@ func (s *evaluation) namespaceValue() any {
 	})
 }
 
-// podImages are the images of a pod by the lists of its containers. A list that is none, or holds a container without an
-// image, is an error for what reads it, as it is for the expressions of Kyverno.
+// podImages returns the images of a pod by the lists of its containers. If a list is invalid, or a container has no
+// image, expressions that read it get an error, as in Kyverno.
 func podImages(spec map[string]any) map[string]any {
 	out := map[string]any{}
 	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
@@ -300,7 +300,7 @@ func podImages(spec map[string]any) map[string]any {
 	return out
 }
 
-// randomText draws text that matches a regular expression, as the function of that name in JMESPath does.
+// randomText returns random text that matches a regular expression, like the JMESPath function random.
 func randomText(ctx context.Context, pattern string, seed uint64) ref.Val {
 	draw, err := jmespath.Compile("random(@)")
 	if err != nil {

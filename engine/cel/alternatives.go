@@ -7,9 +7,9 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// alternatives is what a.or(b) and a.orValue(b) give where a is not an optional: a itself, as in Kubernetes and Kyverno
-// up to cel-go 0.27. Later versions make an error of it. It has to come before cel.OptionalTypes, which plans these
-// calls where nothing did so before.
+// alternatives makes a.or(b) and a.orValue(b) return a if a is not an optional, as in Kubernetes and Kyverno up to
+// cel-go 0.27. Later versions return an error. It has to come before cel.OptionalTypes, which plans these calls unless
+// they are planned already.
 type alternatives struct{}
 
 var _ cel.Library = alternatives{}
@@ -31,7 +31,7 @@ func (alternatives) ProgramOptions() []cel.ProgramOption {
 		})}
 }
 
-// alternative is the call a.or(b), or a.orValue(b) where value is set.
+// alternative is a call a.or(b), or a.orValue(b) if value is set.
 type alternative struct {
 	id           int64
 	first, other interpreter.InterpretableV2

@@ -14,29 +14,29 @@ import (
 	"github.com/lintel-bot/lintel/engine/trace"
 )
 
-// Result is what a policy says about a request.
+// Result is the result of a policy for a request.
 type Result struct {
-	// Rule is empty for a ValidatingPolicy, "exception" where an exception skipped it, the name of the
-	// policy for a ValidatingAdmissionPolicy, and the name of the rule for a rule: as Kyverno reports them.
+	// Rule is empty for a ValidatingPolicy, "exception" if an exception skipped it, the name of the policy for a
+	// ValidatingAdmissionPolicy, and the name of the rule for a rule, as in Kyverno's reports.
 	Rule    string
 	Outcome admission.Outcome
-	// Enforce is set where the policy denies what violates it, as opposed to auditing and warning. It is
-	// also set for errors that the failure policy turns into a denial.
+	// Enforce is set if the policy denies violations, instead of auditing or warning. It is also set for errors that
+	// the failure policy turns into a denial.
 	Enforce bool
 	Message string
-	// Fields are RFC 6901 pointers, sorted and unique, into the object, or into the old object where Old is
-	// set; "" where nothing narrower is known. Empty unless Outcome is Fail or Error.
+	// Fields are RFC 6901 pointers, sorted and unique, into the object, or into the old object if Old is set; "" if
+	// nothing more precise is known. Empty unless Outcome is Fail or Error.
 	Fields []string
 	Old    bool
-	// Line is where in its file the validation, or the mutation, is written that decided; 0 where none did.
+	// Line is the line of the validation or mutation that decided; 0 if none did.
 	Line int
-	// Exceptions are those that made it pass or skip.
+	// Exceptions are the exceptions that caused the pass or skip.
 	Exceptions []*Exception
-	// Combined is set where none of the exceptions alone would have made it pass.
+	// Combined is set if no single one of the exceptions would have been enough to pass.
 	Combined bool
 }
 
-// Env is what an evaluation may use besides the request. Nil and zero values mean that nothing is known.
+// Env has what an evaluation may use besides the request. Nil and zero values mean that it is not known.
 type Env struct {
 	Cluster admission.Cluster
 	// Exceptions may be of any policy: those that do not name the policy, and those that have expired by

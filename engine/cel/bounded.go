@@ -5,12 +5,12 @@ import (
 	"github.com/google/cel-go/common/operators"
 )
 
-// maxAdditions is how many operators + an expression and the variables before it may have together without
-// their cost being tracked: each of them may double a text or a list.
+// maxAdditions is how many operators + an expression and the variables before it may have together if their cost is not
+// tracked: each of them may double a text or a list.
 const maxAdditions = 6
 
-// bounded reports whether the work of an expression follows from the number of its iterations and the size of
-// what it reads: it calls no function whose result can be much larger than what goes into it, and few that add.
+// bounded reports whether the work of an expression is limited by the number of its iterations and the size of its
+// input: it calls no function whose result can be much larger than its arguments, and few additions.
 func bounded(e ast.Expr, before int) bool {
 	ok := true
 	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
@@ -34,8 +34,8 @@ func additions(e ast.Expr) int {
 	return n
 }
 
-// grows is true for all functions but those that are known to give no more than they take, in time that is
-// linear in it.
+// grows returns true for all functions except those whose result is known to be no larger than the arguments, and
+// computed in linear time.
 func grows(function string) bool {
 	switch function {
 	case operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.NotStrictlyFalse,

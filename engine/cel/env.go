@@ -23,11 +23,12 @@ const (
 	maxIterations  = 10_000   // of all comprehensions of an expression, before its cost is tracked
 )
 
-// language is the environment that all expressions are compiled in: immutable, built on first use.
+// language is the environment in which all expressions are compiled: immutable, built on first use.
 type language struct {
 	env *cel.Env
-	// small is an environment with the functions of the language itself. A program copies all functions of
-	// its environment, whether it calls them or not, and most call no others. common are those that mean the same in both.
+	// small is an environment with only the functions of CEL itself. A program copies all functions of its environment,
+	// even those it does not call, and most expressions call no others. common are the functions with the same meaning
+	// in both.
 	small  *cel.Env
 	common map[string]bool
 }
@@ -69,7 +70,7 @@ func (l *language) planner(e ast.Expr) *cel.Env {
 	return l.env
 }
 
-// dialect is what the language is apart from its functions.
+// dialect is everything in an environment except functions.
 func dialect() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.DefaultUTCTimeZone(true), cel.CrossTypeNumericComparisons(true),
@@ -141,7 +142,7 @@ func newEnv() (*cel.Env, error) {
 	return cel.NewEnv(options...)
 }
 
-// quickOptions are those of the program of an expression that is bounded by the number of its iterations.
+// quickOptions are the options for programs of expressions whose work is limited by the number of iterations.
 func quickOptions(e ast.Expr) []cel.ProgramOption {
 	return []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(countIterations(e))}
 }
@@ -156,9 +157,9 @@ func programOptions() []cel.ProgramOption {
 	}
 }
 
-// hasMacro is has() of the language with two additions: has(m[key]) asks for a key that is computed, as the
-// exceptions proposal writes it, and has(kyverno.allowedValues.name) is false where no exception gives the
-// name, although such a name can be read (it is an empty list).
+// hasMacro is CEL's has() with two additions: has(m[key]) tests a computed key, as in the exceptions proposal, and
+// has(kyverno.allowedValues.name) is false if no exception gives the name, although the name can be read (as an empty
+// list).
 func hasMacro() cel.Macro {
 	return cel.GlobalMacro(operators.Has, 1,
 		func(eh cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
@@ -187,7 +188,7 @@ func isAllowedValues(e ast.Expr) bool {
 		isExceptions(e.AsSelect().Operand())
 }
 
-// engineMacro turns a function that needs the evaluation (its time, its seed) into a method of it.
+// engineMacro turns a function that needs the evaluation (its time or its seed) into a method of the evaluation.
 func engineMacro(name string, args int) cel.Macro {
 	return cel.GlobalMacro(name, args,
 		func(eh cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {

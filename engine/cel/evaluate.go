@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
-// verdict is what a program found, before it is put into words.
+// verdict is the result of a program, before it is formulated for people.
 type verdict struct {
 	err         error
 	inCondition bool // err is of a match condition
@@ -30,8 +30,8 @@ func (v verdict) canceled() bool {
 	return errors.Is(v.err, context.Canceled) || errors.Is(v.err, context.DeadlineExceeded)
 }
 
-// evaluate runs the program. All validations that fail give their fields; the message is that of the first. One
-// that fails decides, even where the cluster would be needed for one before it: there is no way left to pass.
+// evaluate runs the program. The fields are those of all failing validations; the message is that of the first. A
+// failing validation decides, even if an earlier one needs the cluster: the policy can no longer pass.
 func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v view, params any,
 	exceptions []*Exception) verdict {
 	state := p.state(r, env, v, params, exceptions)
@@ -87,12 +87,12 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v
 
 func (v verdict) remote() bool { return errors.As(v.err, new(*admission.NeedsClusterError)) }
 
-// each reports whether all validations are evaluated, whatever errors the others have: the API server does, and
-// lets errors go where the failure policy says so; Kyverno stops at the first.
+// each reports whether all validations are evaluated even if some have errors: the API server does so, and ignores the
+// errors if the failure policy says so; Kyverno stops at the first error.
 func (p *program) each() bool { return p.ignore && !p.verbatim }
 
-// audit evaluates the audit annotations of a request that no validation refuses. What they give is not of
-// interest, but an error of one refuses the request, unless the API server is to ignore errors.
+// audit evaluates the audit annotations of a request that no validation refuses. Their values are not used, but an
+// error refuses the request, unless the failure policy ignores errors.
 func (p *program) audit(a *activation, undecided verdict) verdict {
 	for _, annotation := range p.annotations {
 		_, err := annotation.expr.eval(a)
@@ -111,8 +111,8 @@ func (p *program) audit(a *activation, undecided verdict) verdict {
 	return undecided
 }
 
-// selected are the fields for which the match conditions hold: the cause of a violation whose expression reads
-// nothing of the object, mostly false itself.
+// selected returns the fields that make the match conditions true. They are the cause of a violation whose expression
+// reads nothing of the object, which is mostly the constant false.
 func (p *program) selected(a *activation, v view, out verdict) ([]string, bool) {
 	var found []string
 	old := out.old
@@ -131,7 +131,7 @@ func (p *program) selected(a *activation, v view, out verdict) ([]string, bool) 
 	return tidy(found), old
 }
 
-// state is what the expressions of the program see of a request.
+// state is the input of the program's expressions for a request.
 func (p *program) state(r *admission.Request, env Env, v view, params any, exceptions []*Exception) *evaluation {
 	s := &evaluation{
 		lang: p.lang, request: r, env: env, where: v, params: params, variables: p.variables, namespace: p.namespace,
@@ -143,7 +143,7 @@ func (p *program) state(r *admission.Request, env Env, v view, params any, excep
 	return s
 }
 
-// conditionsHold evaluates the match conditions; the verdict is that where they do not hold.
+// conditionsHold evaluates the match conditions. The verdict is for the case that they do not hold.
 func (p *program) conditionsHold(a *activation) (out verdict, done bool) {
 	holds, err := hold(a, p.conditions)
 	if a.state.env.Log.On() {
@@ -152,9 +152,9 @@ func (p *program) conditionsHold(a *activation) (out verdict, done bool) {
 	return verdict{err: err, inCondition: err != nil, skipped: err == nil, index: -1}, !holds
 }
 
-// hold reports whether all conditions hold. One that is false decides, whatever errors the others have
+// hold reports whether all conditions hold. A condition that is false decides, even if others have errors
 // (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-matchconditions).
-// The error is a *admission.NeedsClusterError where the cluster would know better.
+// The error is a *admission.NeedsClusterError if it depends on the cluster.
 func hold(a *activation, conditions []*expression) (bool, error) {
 	var failed error
 	for _, x := range conditions {
@@ -174,8 +174,8 @@ func hold(a *activation, conditions []*expression) (bool, error) {
 // (MaxEvaluatedMessageExpressionSizeBytes of k8s.io/apiserver/pkg/apis/cel).
 const maxMessage = 5 << 10
 
-// message is that of a validation: what its messageExpression gives, else its message. The API server falls back
-// to the message where the expression gives nothing, too much or several lines; Kyverno reports why there is none.
+// message returns the message of a validation: the result of its messageExpression, otherwise its message. If the
+// expression gives nothing, too much or several lines, the API server uses the message, and Kyverno reports the reason.
 func (p *program) message(a *activation, v validation) string {
 	if v.messageExpression == nil {
 		return v.message
@@ -197,7 +197,7 @@ func (p *program) message(a *activation, v validation) string {
 	return v.message
 }
 
-// tidy sorts the fields and drops what is said twice. No field at all is the whole object.
+// tidy sorts the fields and removes duplicates. If there are none, it returns the whole object.
 func tidy(fields []string) []string {
 	slices.Sort(fields)
 	fields = slices.Compact(fields)

@@ -24,7 +24,7 @@ type Exception struct {
 	expires    time.Time
 }
 
-// CompileException compiles an exception. It is nil where a problem is more than a warning.
+// CompileException compiles an exception. It returns nil if one of the problems is an error.
 func CompileException(doc policy.Document, e policy.CELException) (*Exception, []policy.Problem) {
 	return compileDocument(doc, func(c *compiler) *Exception {
 		out := &Exception{name: doc.Name, refs: e.Spec.PolicyRefs, images: e.Spec.Images}
@@ -64,7 +64,7 @@ func CompileException(doc policy.Document, e policy.CELException) (*Exception, [
 	})
 }
 
-// read takes a list of strings, or a map of lists of strings.
+// read parses a list of strings, or a map of lists of strings.
 func (a *allowance) read(v any) error {
 	texts := func(v any) ([]string, error) {
 		list, ok := v.([]any)
@@ -106,15 +106,15 @@ func (e *Exception) Applies(kind, name string) bool {
 	return slices.ContainsFunc(e.refs, func(r policy.CELPolicyRef) bool { return r.Kind == kind && r.Name == name })
 }
 
-// Refs are the policies that the exception names.
+// Refs returns the policies that the exception names.
 func (e *Exception) Refs() []policy.CELPolicyRef { return slices.Clone(e.refs) }
 
-// Expires is when the exception ends, the zero time where it does not.
+// Expires returns when the exception ends, the zero time if it does not.
 func (e *Exception) Expires() time.Time { return e.expires }
 
 func (e *Exception) expired(now time.Time) bool { return !e.expires.IsZero() && !now.Before(e.expires) }
 
-// result is that of a policy that the exception takes away as a whole.
+// result returns the result of a policy that the exception skips as a whole.
 func (e *Exception) result(enforce bool) Result {
 	out := Result{Rule: "exception", Outcome: admission.Skip, Enforce: enforce,
 		Message: "rule is skipped due to policy exception: " + e.name, Exceptions: []*Exception{e}}
@@ -124,13 +124,14 @@ func (e *Exception) result(enforce bool) Result {
 	return out
 }
 
-// Whole reports whether the exception lets everything through that it matches, as opposed to some images or values.
+// Whole reports whether the exception allows everything in the requests that it matches, and not only some images or
+// values.
 func (e *Exception) Whole() bool {
 	return len(e.images) == 0 && len(e.values.values) == 0 && len(e.values.named) == 0
 }
 
-// Matches reports whether the exception is about the request: all its conditions hold. One that does not hold decides,
-// whatever errors the others have; an error is a *admission.NeedsClusterError where the cluster would know better.
+// Matches reports whether the exception applies to the request: all of its conditions hold. A condition that is false
+// decides, even if others have errors. An error is a *admission.NeedsClusterError if it depends on the cluster.
 func (e *Exception) Matches(ctx context.Context, r *admission.Request, env Env) (bool, error) {
 	ok, err := hold(&activation{ctx: ctx, state: &evaluation{
 		request: r, env: env, object: plain.see(r, r.Object), oldObject: plain.see(r, r.OldObject),
@@ -142,7 +143,7 @@ func (e *Exception) Matches(ctx context.Context, r *admission.Request, env Env) 
 	return ok, err
 }
 
-// aggregate is what several exceptions let through together.
+// aggregate is what several exceptions allow together.
 func aggregate(exceptions []*Exception) (images []string, values *allowance) {
 	values = &allowance{named: map[string][]string{}}
 	for _, e := range exceptions {

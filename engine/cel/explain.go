@@ -17,15 +17,15 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// What explaining one failure may cost: parts of expressions that are looked at, the cost of one part, and
-// that of all together.
+// Limits for explaining one failure: how many parts of expressions are evaluated, the cost of one part, and the cost of
+// all together.
 const (
 	maxSteps    = 4000
 	partCost    = costLimit / 10
 	explainCost = costLimit
 )
 
-// place is a field of the object or, where old is set, of the old object, as the policy sees it.
+// place is a field of the object as the policy sees it, or of the old object if old is set.
 type place struct {
 	old     bool
 	pointer string
@@ -35,9 +35,9 @@ func (p place) at(key string) place {
 	return place{p.old, p.pointer + "/" + jsonpointer.Escape(key)}
 }
 
-// explainer finds the fields that made an expression false. It follows the expression down: to the side of
-// && that is false, to the elements of all() that do not hold, into variables; where it can go no deeper,
-// the fields are those that the part reads.
+// explainer finds the fields that made an expression false. It descends into the expression: to the side of && that is
+// false, to the elements of all() that do not hold, into variables. Where it can go no deeper, the fields are those
+// that the part reads.
 type explainer struct {
 	a     *activation
 	steps int
@@ -46,22 +46,21 @@ type explainer struct {
 	where view // where the object that the policy sees is in the real one
 }
 
-// frame is an expression and the variables of the comprehensions around the part that is looked at.
+// frame is an expression, with the variables of the comprehensions around the current part.
 type frame struct {
 	expr   *expression
 	bound  map[string]any
 	origin map[string]source
 }
 
-// source is where a value comes from. It is exact where the value is what stands at the places, as opposed
-// to computed from them.
+// source is where a value comes from. It is exact if the value is the one at the places, and not computed from them.
 type source struct {
 	places []place
 	exact  bool
 }
 
-// explain describes which fields made the expression false or fail, as pointers into the real object. The second
-// result is true where they are of the old object. Nothing known is the whole object.
+// explain returns the fields that made the expression false or fail, as pointers into the real object. The second
+// result is true if they are in the old object. If nothing is known, it returns the whole object.
 func explain(a *activation, e *expression, v view) ([]string, bool) {
 	x := &explainer{a: a}
 	f := frame{expr: e}
@@ -91,7 +90,7 @@ func explain(a *activation, e *expression, v view) ([]string, bool) {
 
 var errTooLong = errors.New("too many steps")
 
-// eval runs a part of an expression on its own.
+// eval evaluates a part of an expression.
 func (x *explainer) eval(f frame, e ast.Expr) (ref.Val, error) {
 	if x.steps++; x.steps > maxSteps || x.cost > explainCost {
 		return nil, errTooLong
@@ -137,7 +136,7 @@ func (x *explainer) truth(f frame, e ast.Expr) (bool, error) {
 	return bool(b), nil
 }
 
-// blame is the reason why a part that can be evaluated has the value it has.
+// blame returns the places that cause the value of a part that can be evaluated.
 func (x *explainer) blame(f frame, e ast.Expr, got bool) []place {
 	switch e.Kind() {
 	case ast.SelectKind:
@@ -198,7 +197,7 @@ func (x *explainer) blameCall(f frame, e ast.Expr, got bool) []place {
 	return x.require(f, e, got, deepest(x.reads(f, e).places))
 }
 
-// branch is the one that the arguments of ?: choose.
+// branch returns the argument of ?: that the condition chooses.
 func (x *explainer) branch(f frame, args []ast.Expr) (ast.Expr, bool) {
 	chosen, err := x.truth(f, args[0])
 	if chosen {
@@ -207,7 +206,7 @@ func (x *explainer) branch(f frame, args []ast.Expr) (ast.Expr, bool) {
 	return args[2], err == nil
 }
 
-// operands are those of a chain of the same operator.
+// operands returns the operands of a chain of the same operator.
 func operands(operator string, e ast.Expr) []ast.Expr {
 	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != operator {
 		return []ast.Expr{e}
@@ -219,7 +218,7 @@ func operands(operator string, e ast.Expr) []ast.Expr {
 	return out
 }
 
-// entry is the place of an entry of a map, the list itself where it is one.
+// entry returns the place of an entry of a map, or of the list itself if it is one.
 func (x *explainer) entry(f frame, container, key ast.Expr) []place {
 	in := x.reads(f, container)
 	k, err := x.eval(f, key)
@@ -250,8 +249,8 @@ func step(in []place, key ref.Val) []place {
 	return out
 }
 
-// oneOf chooses where each of several ways would do: what is written, before what is not; a single thing
-// that is not; else what contains all of the things that are not.
+// oneOf chooses a place if any of several would explain the value: existing fields first; if there are none, the only
+// missing one; otherwise the place that contains all of the missing ones.
 func (x *explainer) oneOf(ways [][]place) []place {
 	var written, absent []place
 	for _, p := range slices.Concat(ways...) {
@@ -276,7 +275,7 @@ func (x *explainer) oneOf(ways [][]place) []place {
 	return []place{common}
 }
 
-// lookup reads a place.
+// lookup reads the value at a place.
 func (s *evaluation) lookup(p place) (any, bool) {
 	v := s.object
 	if p.old {
@@ -288,7 +287,7 @@ func (s *evaluation) lookup(p place) (any, bool) {
 	return jsonpointer.Lookup(v, p.pointer)
 }
 
-// blameError finds the innermost part that cannot be evaluated: mostly a field that is not there.
+// blameError finds the innermost part that cannot be evaluated: mostly a missing field.
 func (x *explainer) blameError(f frame, e ast.Expr) []place {
 	out := x.broken(f, e)
 	if asksSomething(e) {
@@ -375,7 +374,7 @@ func deepest(in []place) []place {
 	return out
 }
 
-// with binds the variable of a comprehension.
+// with adds a variable of a comprehension.
 func (f frame) with(name string, value any, from source) frame {
 	out := frame{expr: f.expr, bound: maps.Clone(f.bound), origin: maps.Clone(f.origin)}
 	if out.bound == nil {

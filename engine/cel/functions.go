@@ -20,11 +20,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxDocument bounds what json.unmarshal and yaml.parse read, in bytes.
+// maxDocument limits the input of json.unmarshal and yaml.parse, in bytes.
 const maxDocument = 1 << 20
 
-// functions declares what Kyverno adds to the language besides images. Functions of the time, of randomness
-// and of look-ups are methods of values that the evaluation supplies.
+// functions declares the functions that Kyverno adds to CEL, except those for images. Functions of time, randomness and
+// look-ups are methods of values that the evaluation supplies.
 func functions() []cel.EnvOption {
 	dyn, str, list := cel.DynType, cel.StringType, cel.ListType(cel.DynType)
 	objects, one, two := []*cel.Type{list, list, str, str}, []*cel.Type{str}, []*cel.Type{str, str}
@@ -60,8 +60,8 @@ func functions() []cel.EnvOption {
 		hash := text1(func(s string) ref.Val { return types.String(hex.EncodeToString(sum([]byte(s)))) })
 		out = append(out, function(name, one, str, hash), function("hash."+name, one, str, hash))
 	}
-	// The methods of json, yaml, resource and the services, for each number of arguments: which one it is
-	// depends on the value it is called on.
+	// The methods of json, yaml, resource and the services, for each number of arguments: the receiver decides which
+	// one is called.
 	for _, name := range []string{
 		"Get", "get", "List", "list", "Post", "post", "Client", "client", "ToGVR", "toGVR", "GetMetadata", "getMetadata",
 		"Unmarshal", "unmarshal", "Parse", "parse", "__time_now", "__time_now_utc", "__random", callNow, "Marshal", "marshal",
@@ -90,7 +90,7 @@ func function(name string, args []*cel.Type, result *cel.Type, binding cel.Overl
 	return cel.Function(name, cel.Overload("kyverno_"+name, args, result, binding))
 }
 
-// methods is a value that is asked only by calling it.
+// methods is a value that only has methods.
 type methods struct {
 	call func(name string, args []ref.Val) ref.Val
 }
@@ -154,7 +154,7 @@ func hasIndexOverload() cel.FunctionOpt {
 		cel.BinaryBinding(hasIndex))
 }
 
-// hasIndex is has(m[key]): whether a map has the key, or a list the index.
+// hasIndex implements has(m[key]): whether a map has the key, or a list the index.
 func hasIndex(m, key ref.Val) ref.Val {
 	switch c := m.(type) {
 	case traits.Mapper:
@@ -191,7 +191,8 @@ func round(v, digits ref.Val) ref.Val {
 	return types.Double(math.Round(float64(f)*scale) / scale)
 }
 
-// listToMap pairs two lists of objects: the key is a field of the first one's, the value of the second one's.
+// listToMap pairs two lists of objects: the keys are a field of the first list's objects, the values a field of the
+// second's.
 func listToMap(args ...ref.Val) ref.Val {
 	if len(args) != 4 {
 		return types.NoSuchOverloadErr()
@@ -252,8 +253,7 @@ func documents() methods {
 	}}
 }
 
-// aliases reports whether a text may define a YAML anchor and use it. JSON strings with both characters
-// are let through.
+// aliases reports whether a text may define and use a YAML anchor. JSON strings with both characters are accepted.
 func aliases(text string) bool {
 	return !json.Valid([]byte(text)) && strings.Contains(text, "*")
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// The cost of a call is known once it has returned, which is too late for a function whose result can be larger
-// than the memory there is. These functions are called through others, which look first.
+// The cost of a call is known only after it has returned, which is too late for a function whose result can exceed the
+// memory. Such functions are called through others that check the sizes first.
 const (
 	callRange   = "__range"
 	callReplace = "__replace"
@@ -31,7 +31,7 @@ const (
 	maxDigits = 100 // behind the decimal point
 )
 
-// bounds declares the functions that look at sizes, and the macros that put them in.
+// bounds declares the functions that check sizes, and the macros that insert them.
 func bounds() []cel.EnvOption {
 	str := cel.StringType
 	return []cel.EnvOption{

@@ -10,7 +10,8 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// quick runs a program that tracks no cost. It is not done where it takes too many iterations: the cost then decides.
+// quick runs a program that tracks no cost. It gives up after too many iterations: then the program that tracks the
+// cost decides.
 //
 //nolint:revive // done reports whether there is an error at all
 func (a *activation) quick(p cel.Program) (out ref.Val, err error, done bool) {
@@ -35,7 +36,7 @@ func (a *activation) quick(p cel.Program) (out ref.Val, err error, done bool) {
 	return v, nil, true
 }
 
-// interrupted is the name by which programs ask, at each iteration, whether they have to stop.
+// interrupted is the name that programs read at each iteration to find out whether they have to stop.
 const interrupted = "#interrupted"
 
 // tick counts an iteration of a comprehension, and reports whether the evaluation has to stop.
@@ -48,8 +49,8 @@ func (a *activation) tick() bool {
 	return s.iterations < 0
 }
 
-// countIterations makes all comprehensions of an expression ask at each iteration whether to go on. Programs ask
-// nothing but their context for that, and only where they are run with one.
+// countIterations makes every comprehension of an expression check at each iteration whether to continue. CEL programs
+// check only their context, and only if they are run with one.
 func countIterations(e ast.Expr) interpreter.InterpretableDecoratorV2 {
 	conditions := map[int64]bool{}
 	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
@@ -65,8 +66,8 @@ func countIterations(e ast.Expr) interpreter.InterpretableDecoratorV2 {
 	}
 }
 
-// counted is the condition of a comprehension, which is evaluated before each iteration. It is false where the
-// evaluation has to stop, so that all comprehensions end; what they give is then not used.
+// counted is the condition of a comprehension, evaluated before each iteration. It is false if the evaluation has to
+// stop, so that all comprehensions end; their results are then discarded.
 type counted struct{ interpreter.InterpretableV2 }
 
 // Exec implements interpreter.InterpretableV2.

@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/trace"
 )
 
-// ExplainMatch logs why the policy is not about a request, where somebody wants to know.
+// ExplainMatch logs why the policy does not apply to a request, if logging is on.
 func (p *Policy) ExplainMatch(ctx context.Context, r *admission.Request, env Env) {
 	if !env.Log.On() {
 		return
@@ -31,7 +31,7 @@ func (p *Policy) ExplainMatch(ctx context.Context, r *admission.Request, env Env
 	}
 }
 
-// explain logs which lines of the block take a request.
+// explain logs which lines of the block match a request.
 func (m *matcher) explain(ctx context.Context, r *admission.Request, env Env) {
 	id := r.Identity()
 	custom := func(plural string) bool { return kinds.Defined(ctx, env.Cluster, id.Group, id.Kind, plural) }
@@ -66,7 +66,7 @@ func (m *matcher) explain(ctx context.Context, r *admission.Request, env Env) {
 	}
 }
 
-// ruleWords is a line of resourceRules in words.
+// ruleWords describes a line of resourceRules.
 func ruleWords(rule policy.ResourceRule) string {
 	all := func(list []string) string {
 		if len(list) == 0 {
@@ -88,7 +88,7 @@ func ruleWords(rule policy.ResourceRule) string {
 	return out
 }
 
-// logConditions notes what match conditions say.
+// logConditions logs the results of match conditions.
 func (a *activation) logConditions(conditions []*expression) {
 	for i, x := range conditions {
 		holds, err := x.truth(a)
@@ -97,8 +97,8 @@ func (a *activation) logConditions(conditions []*expression) {
 	}
 }
 
-// logValidation notes what an expression says, with the variables it uses, and where it does not hold, with the fields
-// that it read.
+// logValidation logs the result of an expression with the variables it uses, and, if it does not hold, the fields that
+// it read.
 func (a *activation) logValidation(i int, val validation, holds bool, err error, v view) {
 	step := trace.Step{Part: trace.Validation, At: "/" + itoa(i), Line: val.line, Holds: holds, Err: err,
 		Words: strings.TrimSpace(val.expr.source), Values: a.variablesOf(val.expr)}
@@ -124,7 +124,7 @@ func (a *activation) logMutation(mu mutation, err error) {
 		Words: strings.TrimSpace(mu.expr.source), Values: a.variablesOf(mu.expr)})
 }
 
-// logException notes whether an exception is about the request.
+// logException logs whether an exception applies to the request.
 func (e Env) logException(x *Exception, applies bool, err error) {
 	if e.Log.On() {
 		words := "exception " + x.name + " matches the request"
@@ -135,7 +135,7 @@ func (e Env) logException(x *Exception, applies bool, err error) {
 	}
 }
 
-// variablesOf are the values of the variables that an expression uses, by itself and through others, as far as they
+// variablesOf returns the values of the variables that an expression uses, directly or through others, as far as they
 // were computed.
 func (a *activation) variablesOf(x *expression) (out []trace.Value) {
 	var names []string
@@ -166,7 +166,7 @@ func (a *activation) variablesOf(x *expression) (out []trace.Value) {
 // maxLogged is how many values a variable may hold to be logged.
 const maxLogged = 10_000
 
-// jsonOf is a value as JSON, or in words what it is where it is none.
+// jsonOf returns a value as JSON, or a description if it has no JSON form.
 func jsonOf(v ref.Val) any {
 	x := exporter{left: maxLogged}
 	out, err := x.export(v, "", 0)

@@ -13,8 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
-// lookUp evaluates resource.Get, List, Post and ToGVR from what the repository declares. A policy that lives in
-// a namespace may leave the namespace out.
+// lookUp evaluates resource.Get, List, Post and ToGVR with the objects that the repository declares. A policy in a
+// namespace may leave the namespace out.
 func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 	s := a.state
 	group, plural, rest, ok := s.groupResource(args)
@@ -98,13 +98,13 @@ func (a *activation) get(group, plural, namespace, name string) ref.Val {
 	return s.need(cmp.Or(kind, plural) + " " + name)
 }
 
-// whole reports whether the cluster is known to hold nothing but what is declared.
+// whole reports whether the cluster is known to have only declared objects.
 func (s *evaluation) whole() bool {
 	c, ok := s.env.Cluster.(interface{ Whole() bool })
 	return ok && c.Whole()
 }
 
-// imageData evaluates image.GetMetadata from what a test declares of images; else only a registry knows.
+// imageData evaluates image.GetMetadata with the images that a test declares; otherwise only a registry has the data.
 func (s *evaluation) imageData(name string, args []ref.Val) ref.Val {
 	if !strings.EqualFold(name, "GetMetadata") || len(args) != 1 {
 		return types.NoSuchOverloadErr()
@@ -123,8 +123,8 @@ func (s *evaluation) imageData(name string, args []ref.Val) ref.Val {
 	return s.need("the metadata of an image")
 }
 
-// kindOf is the kind with a plural name: the one that ToGVR was asked for, or one that is declared; empty where nothing
-// says, and what is looked up is then not known.
+// kindOf returns the kind with a plural name: the one that ToGVR was called with, or a declared one; empty if it is
+// unknown, and so is the result of the look-up.
 func (a *activation) kindOf(group, plural string) string {
 	if kind := a.state.asked[[2]string{group, plural}]; kind != "" {
 		return kind
@@ -132,7 +132,7 @@ func (a *activation) kindOf(group, plural string) string {
 	return kinds.In(a.ctx, a.state.env.Cluster, group, plural)
 }
 
-// labelArgument takes the labels that resource.List may be given last.
+// labelArgument reads the optional labels argument of resource.List.
 func labelArgument(args []ref.Val) (labels.Selector, []ref.Val) {
 	if len(args) < 2 {
 		return nil, args

@@ -17,15 +17,15 @@ import (
 type matcher struct {
 	rules, exclude     []policy.ResourceRule
 	object, namespaces labels.Selector // nil means all
-	// namespaceNameOnly is set where the namespace selector asks for nothing but the name of the namespace,
-	// which every namespace has as a label.
+	// namespaceNameOnly is set if the namespace selector only uses the label with the namespace's name, which every
+	// namespace has.
 	namespaceNameOnly bool
 }
 
 // nameLabel is set on each namespace by Kubernetes, with its name.
 const nameLabel = "kubernetes.io/metadata.name"
 
-// constraints compiles the matchConstraints of a policy, which have to name what it is about.
+// constraints compiles the matchConstraints of a policy, which have to name resources.
 func (c *compiler) constraints(m *policy.MatchResources) target {
 	const at = "/spec/matchConstraints"
 	if m == nil || len(m.ResourceRules) == 0 {
@@ -93,8 +93,8 @@ func labelSelector(s *policy.Selector) *v1.LabelSelector {
 	return out
 }
 
-// matches reports whether the block selects the request. The error is a *admission.NeedsClusterError where
-// that depends on labels of a namespace that the repository does not declare.
+// matches reports whether the block selects the request. The error is a *admission.NeedsClusterError if that depends on
+// labels of a namespace that the repository does not declare.
 func (m *matcher) matches(ctx context.Context, r *admission.Request, cluster admission.Cluster) (bool, error) {
 	id := r.Identity()
 	custom := func(plural string) bool { return kinds.Defined(ctx, cluster, id.Group, id.Kind, plural) }
@@ -108,8 +108,8 @@ func (m *matcher) matches(ctx context.Context, r *admission.Request, cluster adm
 	return m.inNamespace(r, id)
 }
 
-// selects reports whether the object selector selects an object. One that is not there has no labels, and is
-// not selected by a selector that asks for their absence either.
+// selects reports whether the object selector selects an object. A missing object is never selected, not even by a
+// selector that requires a label to be absent.
 func (m *matcher) selects(o admission.Object) bool {
 	return o != nil && m.object.Matches(admission.LabelsOf(o))
 }
@@ -125,7 +125,7 @@ func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool
 	case r.Unplaced(id):
 		return false, admission.NeedsNamespace(id)
 	case id.Namespace == "":
-		// The selector says nothing about what is in no namespace.
+		// The selector does not apply to objects without a namespace.
 		return true, nil
 	case r.Namespace != nil:
 		set := admission.LabelsOf(r.Namespace)
@@ -137,8 +137,8 @@ func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool
 	return false, &admission.NeedsClusterError{What: "Namespace " + id.Namespace}
 }
 
-// inRule applies one line of resourceRules. Lists that are absent match everything, except resources. custom reports
-// whether a plural name, other than the usual one, is that of the object's kind.
+// inRule reports whether one line of resourceRules matches. Missing lists match everything, except resources. custom
+// reports whether a plural name that differs from the usual one belongs to the object's kind.
 func inRule(rule policy.ResourceRule, r *admission.Request, id admission.Identity, custom func(string) bool) bool {
 	if !listed(rule.Operations, string(r.Operation)) || !listed(rule.APIGroups, id.Group) ||
 		!listed(rule.APIVersions, id.Version) {
@@ -154,7 +154,7 @@ func inRule(rule policy.ResourceRule, r *admission.Request, id admission.Identit
 			return false
 		}
 	case "Namespaced":
-		// A custom resource without a namespace may be a namespaced one that is not yet told which.
+		// A custom resource without a namespace may be a namespaced one whose namespace is not set yet.
 		if known && !namespaced {
 			return false
 		}

@@ -39,12 +39,12 @@ type Mutating struct {
 	Policy
 	mutations []mutation
 	replace   bool // apply configurations may replace what is atomic
-	// again is set where each mutation computes the variables anew, from what the one before it left.
+	// again is set if each mutation computes the variables again, from the object that the mutation before it left.
 	again bool
 }
 
-// Mutation is what a mutating policy did to a request. Patched is the object after it, that of the request where
-// nothing was to be changed, and nil where the policy did not apply.
+// Mutation is the effect of a mutating policy on a request. Patched is the object afterwards: that of the request if
+// nothing was changed, nil if the policy did not apply.
 type Mutation struct {
 	Result
 	Patched admission.Object
@@ -88,8 +88,8 @@ func (c *compiler) reinvocation(value string) {
 	}
 }
 
-// ChangesOthers reports whether a MutatingPolicy changes objects that exist already, as opposed to those of a
-// request. That happens in a cluster only.
+// ChangesOthers reports whether a MutatingPolicy changes existing objects and not those of a request. That happens only
+// in a cluster.
 func ChangesOthers(p policy.MutatingPolicy) bool {
 	e := p.Spec.Evaluation
 	return p.Spec.TargetMatchConstraints != nil ||
@@ -178,8 +178,8 @@ func (m *Mutating) Evaluate(ctx context.Context, r *admission.Request, env Env) 
 	return m.bound(ctx, r, env)
 }
 
-// excepted is the result of a request that an exception takes from the policy as a whole, or for which that is
-// not known; nil where it is to be evaluated, with the images and values that other exceptions let through.
+// excepted returns the result for a request that an exception exempts from the whole policy, or if that is unknown; nil
+// if the policy has to be evaluated, with the images and values that other exceptions allow.
 func (m *Mutating) excepted(ctx context.Context, r *admission.Request, env Env) (matched []*Exception, skip *Result) {
 	for _, e := range env.Exceptions {
 		if !e.Applies(m.kind, m.name) || e.expired(env.Now) {
@@ -239,7 +239,7 @@ func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v v
 	for _, mu := range m.mutations {
 		at := a
 		if v != plain && mu.kind == jsonPatch {
-			// Kyverno rewrites apply configurations for pod controllers, and leaves JSON patches as they are.
+			// Kyverno rewrites apply configurations for pod controllers, but not JSON patches.
 			if whole == nil {
 				whole = &activation{ctx: ctx, state: m.program.state(r, env, plain, params, exceptions)}
 			}
@@ -292,7 +292,7 @@ func (m *Mutating) patch(a *activation, mu mutation, object admission.Object) (a
 	return mutate.Configuration(object, a.state.where.place(configuration), m.replace)
 }
 
-// place puts an apply configuration for a pod where the view has the pod.
+// place moves an apply configuration for a pod to where the view has the pod.
 func (v view) place(configuration map[string]any) map[string]any {
 	for _, key := range slices.Backward(slices.Collect(jsonpointer.Tokens(string(v)))) {
 		configuration = map[string]any{key: configuration}
@@ -300,8 +300,8 @@ func (v view) place(configuration map[string]any) map[string]any {
 	return configuration
 }
 
-// replaceObject makes expressions see another object from now on. Values that were computed of the old one stay,
-// unless again is set.
+// replaceObject makes expressions use another object from now on. Values computed from the old one are kept, unless
+// again is set.
 func (s *evaluation) replaceObject(object any, again bool) {
 	s.object = object
 	keep := s.known

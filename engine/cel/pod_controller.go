@@ -28,7 +28,7 @@ const (
 	scheduled view = "/spec/jobTemplate/spec/template"
 )
 
-// see shows an object of a request through the view, nil for nil. The object is not changed.
+// see returns an object of a request as the view shows it, nil for nil. The object is not changed.
 func (v view) see(r *admission.Request, o admission.Object) any {
 	if o == nil {
 		return nil
@@ -48,7 +48,7 @@ func (v view) see(r *admission.Request, o admission.Object) any {
 		maps.Copy(meta, m)
 	}
 	if err != nil {
-		// What reads the pod fails, as the expressions that Kyverno rewrites do.
+		// Expressions that read the pod fail, like those that Kyverno rewrites.
 		out["spec"], meta["labels"], meta["annotations"] = types.WrapErr(err), types.WrapErr(err), types.WrapErr(err)
 	}
 	own, _ := o["metadata"].(map[string]any)
@@ -62,8 +62,8 @@ func (v view) see(r *admission.Request, o admission.Object) any {
 	return out
 }
 
-// unplaced shows an object that names no namespace, and may come to be in one, with a namespace that is not known: what
-// reads it fails. Other objects are shown as they are.
+// unplaced returns an object without a namespace, which may get one later, with an unknown namespace: expressions that
+// read it fail. Other objects are returned unchanged.
 func unplaced(r *admission.Request, o admission.Object) admission.Object {
 	id := admission.IdentityOf(o)
 	if !r.Unplaced(id) {
@@ -87,7 +87,8 @@ func (v view) leaves(typeName string) bool {
 	return v != plain && ok && !strings.HasPrefix(rest, ".labels") && !strings.HasPrefix(rest, ".annotations")
 }
 
-// template is the pod template of a controller. One that is not there, or no map, is an *admission.UnreadableError.
+// template returns the pod template of a controller. If it is missing or no map, the error is an
+// *admission.UnreadableError.
 func (v view) template(o admission.Object) (map[string]any, error) {
 	template, err := admission.MapAt(o, string(v))
 	if template == nil && err == nil {
@@ -96,7 +97,8 @@ func (v view) template(o admission.Object) (map[string]any, error) {
 	return template, err
 }
 
-// pod is the pod spec that the object is or has a template of, nil for none. The error is an *admission.UnreadableError.
+// pod returns the pod spec of the object or of its template, nil if it has none. The error is an
+// *admission.UnreadableError.
 func (v view) pod(o admission.Object) (map[string]any, error) {
 	if v != plain {
 		return admission.MapAt(o, string(v)+"/spec")
@@ -104,7 +106,7 @@ func (v view) pod(o admission.Object) (map[string]any, error) {
 	if pointer, ok := admission.PodPointer(admission.IdentityOf(o).Kind); ok {
 		return admission.MapAt(o, pointer+"/spec")
 	}
-	// Kinds that Kubernetes does not have may keep their pod anywhere.
+	// Kinds that Kubernetes does not have may have their pod spec anywhere.
 	for _, holder := range []view{plain, workload, scheduled} {
 		if spec, _ := admission.MapAt(o, string(holder)+"/spec"); spec["containers"] != nil {
 			return spec, nil
@@ -113,7 +115,7 @@ func (v view) pod(o admission.Object) (map[string]any, error) {
 	return nil, nil
 }
 
-// pointer is where a field of the viewed object is in the real one.
+// pointer returns the pointer in the real object for a field of the viewed object.
 func (v view) pointer(p string) string {
 	if v == plain || p == "" {
 		return p

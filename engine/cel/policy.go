@@ -36,13 +36,13 @@ type program struct {
 	namespace   string     // where the policy lives, for look-ups that leave the namespace out
 }
 
-// target is a set of requests that a policy is about, and how it sees their objects.
+// target is a set of requests that a policy applies to, and the view of their objects.
 type target struct {
 	match *matcher
 	view  view
 }
 
-// binding puts a ValidatingAdmissionPolicy into force.
+// binding is a ValidatingAdmissionPolicyBinding, which activates a policy.
 type binding struct {
 	match   *matcher
 	enforce bool
@@ -63,7 +63,7 @@ type Policy struct {
 	plurals                     []string
 }
 
-// Plurals are the plural names of the kinds that the policy can be about, nil where that can be any.
+// Plurals returns the plural names of the kinds that the policy can apply to, nil if it can be any.
 func (p *Policy) Plurals() []string { return p.plurals }
 
 // MatchesNothing reports whether the policy names only versions that certainly do not exist.
@@ -94,7 +94,7 @@ func (p *Policy) finish() {
 	p.plurals = plurals
 }
 
-// body compiles what all kinds have in common. Pointers are those of spec.
+// body compiles the fields that all kinds have. Pointers are relative to spec.
 func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, conditions []policy.MatchCondition,
 	validations []policy.CELValidation, audit []policy.CELAuditAnnotation) *program {
 	p := &program{lang: c.lang}
@@ -187,7 +187,7 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 	})
 }
 
-// enforces reads validationActions; without any, fallback says.
+// enforces reads validationActions. If there are none, fallback decides.
 func (c *compiler) enforces(pointer string, actions []string, fallback bool) bool {
 	if len(actions) == 0 {
 		return fallback
@@ -201,7 +201,8 @@ func (c *compiler) enforces(pointer string, actions []string, fallback bool) boo
 }
 
 // CompileAdmissionPolicy compiles a ValidatingAdmissionPolicy with the bindings that name it. A policy without a
-// binding is evaluated for all that it matches and enforces nothing. It is nil where a problem is more than a warning.
+// binding is evaluated for everything that it matches, and enforces nothing. It returns nil if one of the problems is
+// an error.
 func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPolicy,
 	bindings []policy.ValidatingAdmissionPolicyBinding) (*Policy, []policy.Problem) {
 	return compileDocument(doc, func(c *compiler) *Policy {
@@ -244,8 +245,8 @@ func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []
 	return p.bound(ctx, r, env)
 }
 
-// about finds the target that the request belongs to, nil for none. The error is a *admission.NeedsClusterError where
-// whether it does is not known.
+// about returns the target that the request belongs to, nil if there is none. The error is a
+// *admission.NeedsClusterError if that is unknown.
 func (p *Policy) about(ctx context.Context, r *admission.Request, env Env) (*target, error) {
 	var elsewhere error // the policy may be one of another namespace
 	if id := admission.IdentityOf(r.CurrentObject()); p.namespace != "" && id.Namespace != p.namespace {
@@ -279,8 +280,8 @@ func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env) []Res
 	return out
 }
 
-// eachBinding calls do for each binding that matches and each object that its paramRef selects, or once with what
-// keeps these from being known.
+// eachBinding calls do for each matching binding and each object that its paramRef selects, or once with the error if
+// these are unknown.
 func (p *Policy) eachBinding(ctx context.Context, r *admission.Request, env Env, do func(binding, any, error)) {
 	for _, b := range p.bindings {
 		ok, err := b.match.matches(ctx, r, env.Cluster)
@@ -302,7 +303,7 @@ func (p *Policy) eachBinding(ctx context.Context, r *admission.Request, env Env,
 	}
 }
 
-// one evaluates a ValidatingPolicy with the exceptions that are about the request.
+// one evaluates a ValidatingPolicy with the exceptions that apply to the request.
 func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, v view) Result {
 	var matched []*Exception
 	var undecided, broken error
@@ -341,8 +342,8 @@ func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, v view)
 	return result
 }
 
-// exempt finds the fewest exceptions that make the policy pass: one of them, else as few as can be left when
-// all are taken together. Together they can let through what none of them lets through alone.
+// exempt finds the fewest exceptions that make the policy pass: a single one, or as few as possible of all of them
+// together. Together they may allow what no single one allows.
 func (p *Policy) exempt(matched []*Exception, failed Result, run func([]*Exception) Result) Result {
 	for _, e := range matched {
 		if out := run([]*Exception{e}); out.Outcome == admission.Pass {
@@ -368,7 +369,7 @@ func (p *Policy) exempt(matched []*Exception, failed Result, run func([]*Excepti
 	return all
 }
 
-// judge turns a verdict into a result in Kyverno's words.
+// judge turns a verdict into a result, with Kyverno's messages.
 func (p *Policy) judge(v verdict, enforce bool) Result {
 	out := Result{Rule: p.rule, Enforce: enforce, Line: v.line}
 	needs := (*admission.NeedsClusterError)(nil)

@@ -18,12 +18,12 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// expression is a compiled expression: immutable but for caches, safe for concurrent use.
+// expression is a compiled expression: immutable except for caches, safe for concurrent use.
 type expression struct {
 	source  string
 	checked *ast.AST
-	// quick is a program that counts nothing but iterations, for expressions whose values cannot grow; nil for
-	// the others. metered tracks the cost of each step, which takes several times as long.
+	// quick is a program that counts only iterations, for expressions whose values cannot grow; nil for others. metered
+	// tracks the cost of each step, which takes several times as long.
 	quick   cel.Program
 	metered func() (cel.Program, error)
 	// parts holds programs of parts of the expression, by the id of the part. They are compiled when a
@@ -31,7 +31,7 @@ type expression struct {
 	parts sync.Map
 }
 
-// compiler compiles the expressions of one document and collects what is wrong with them.
+// compiler compiles the expressions of one document and collects their problems.
 type compiler struct {
 	lang     *language
 	doc      policy.Document
@@ -109,7 +109,7 @@ func (c *compiler) compile(pointer, source string, want ...*cel.Type) *expressio
 	return out
 }
 
-// plan makes the programs of an expression. additions are the operators + in the variables that it may use.
+// plan creates the programs of an expression. additions is the number of operators + in the variables that it may use.
 func (l *language) plan(source string, checked *ast.AST, additions int) (*expression, error) {
 	x := &expression{source: source, checked: checked}
 	x.metered = sync.OnceValues(func() (cel.Program, error) { return l.env.PlanProgram(checked, programOptions()...) })
@@ -122,7 +122,7 @@ func (l *language) plan(source string, checked *ast.AST, additions int) (*expres
 	return x, err
 }
 
-// declaredOnly reports uses of variables that are not defined, or not yet: a variable sees those before it.
+// declaredOnly reports uses of variables that are not defined before: a variable can use only those before it.
 func (c *compiler) declaredOnly(pointer string, a *ast.AST) bool {
 	ok := true
 	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -149,8 +149,8 @@ func variableName(e ast.Expr) (name string, ok bool) {
 	return e.AsSelect().FieldName(), true
 }
 
-// eval runs the expression. A *admission.NeedsClusterError, and the error of the context, can be found in
-// the error with errors.As and errors.Is.
+// eval evaluates the expression. errors.As and errors.Is find a *admission.NeedsClusterError and the error of the
+// context in the returned error.
 func (e *expression) eval(a *activation) (ref.Val, error) {
 	s := a.state
 	outer := s.undecided
@@ -179,7 +179,7 @@ func (e *expression) run(a *activation) (ref.Val, error) {
 
 var errUnknown = errors.New("the result is unknown")
 
-// run evaluates a program and says what that did cost: at most, where it was ended before its time.
+// run runs a program and returns its cost: the limit, if it was stopped before its end.
 func run(a *activation, p cel.Program) (ref.Val, uint64, error) {
 	out, details, err := p.ContextEval(a.ctx, a)
 	cost := uint64(partCost)
@@ -198,7 +198,7 @@ func run(a *activation, p cel.Program) (ref.Val, uint64, error) {
 	return out, cost, nil
 }
 
-// truth runs the expression for a boolean.
+// truth evaluates the expression to a boolean.
 func (e *expression) truth(a *activation) (bool, error) {
 	out, err := e.eval(a)
 	if err != nil {
