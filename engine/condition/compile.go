@@ -50,8 +50,8 @@ type compiler struct {
 	count    int
 }
 
-// list compiles a list of blocks, or the deprecated list of conditions. Members of that list become
-// blocks of their own: they are evaluated in order, up to the first that is not met.
+// list compiles a list of blocks, or the deprecated list of conditions. Each condition of the latter becomes a block of
+// its own: they are evaluated in order, up to the first that is not met.
 func (c *compiler) list(raw []any, at string) ([]block, error) {
 	var blocks []block
 	kinds := map[bool]bool{}

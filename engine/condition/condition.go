@@ -22,7 +22,7 @@ type Set struct {
 	joint  string // between the messages of blocks
 }
 
-// block is met when one of any (where the block has that list) and all of all are met.
+// block is met if at least one of any (if the block has that list) and all of all are met.
 type block struct {
 	hasAny bool
 	any    []condition
@@ -43,18 +43,18 @@ type condition struct {
 	fixed    test           // the comparison with a value that holds no variables
 }
 
-// Outcome is what a set of conditions said.
+// Outcome is the result of a set of conditions.
 type Outcome struct {
 	Matched bool
 
-	// Reads are the RFC 6901 pointers into the root of the scope ("/request/object/spec/replicas") that the keys and
-	// values of the conditions that decided read: for a set that is met those that are met, else those that are not. Where
-	// a list decided by some of its elements it is those elements. Sorted and unique.
+	// Reads are RFC 6901 pointers into the root of the scope ("/request/object/spec/replicas") to what the deciding
+	// conditions read: for a set that is met the conditions that are met, otherwise those that are not. If only some
+	// elements of a list decided, the pointers lead to these. Sorted and unique.
 	Reads []string
 
-	// Message is composed of the messages of the conditions as Kyverno does: of those that are met for
-	// a set that is met, else of those that are not, as far as they had to be evaluated. Variables in
-	// it are resolved, or left as written where they cannot be.
+	// Message is composed of the messages of the conditions as Kyverno does it: of the ones that are met for a set that
+	// is met, otherwise of those that are not, as far as they were evaluated. Variables in it are resolved, or left as
+	// written if they cannot be.
 	Message string
 }
 
@@ -73,8 +73,9 @@ func (e *EvaluationError) Unwrap() error { return e.Err }
 
 func lastToken(pointer string) string { return pointer[strings.LastIndexByte(pointer, '/')+1:] }
 
-// Holds evaluates the set without looking at what decided: the cheap question for preconditions and for deny rules that
-// mostly allow. The conditions are evaluated in order and no further than needed; the error is an *EvaluationError.
+// Holds evaluates the set without finding out which conditions decided: the fast way, for preconditions and for deny
+// rules that mostly allow. It evaluates the conditions in order and stops when the result is known. The error is an
+// *EvaluationError.
 func (s *Set) Holds(sc *variable.Scope) (met bool, message string, err error) {
 	var messages []string
 	for i := range s.blocks {
@@ -90,8 +91,8 @@ func (s *Set) Holds(sc *variable.Scope) (met bool, message string, err error) {
 	return true, joinNonEmpty(messages, s.joint), nil
 }
 
-// Evaluate evaluates the set and finds what decided. The error is an *EvaluationError; conditions that
-// are evaluated only to find further fields give none.
+// Evaluate evaluates the set and finds the conditions that decided. The error is an *EvaluationError. Conditions that
+// are evaluated only to find more fields give no error.
 func (s *Set) Evaluate(sc *variable.Scope) (Outcome, error) {
 	met, message, err := s.Holds(sc)
 	if err != nil {
@@ -102,8 +103,8 @@ func (s *Set) Evaluate(sc *variable.Scope) (Outcome, error) {
 	return Outcome{Matched: met, Reads: slices.Compact(reads), Message: message}, nil
 }
 
-// holds evaluates any up to the first condition that is met and all up to the first that is not. All is
-// evaluated even where any has failed: Kyverno reports the errors and messages of both.
+// holds evaluates any up to the first condition that is met, and all up to the first that is not. It evaluates all even
+// if any has failed, since Kyverno reports the errors and messages of both.
 func (b *block) holds(sc *variable.Scope) (bool, string, error) {
 	anyMet, allMet := !b.hasAny, true
 	var met, unmet []string
@@ -148,7 +149,7 @@ func (c *condition) holds(sc *variable.Scope) (bool, error) {
 	return t(key), nil
 }
 
-// operands resolves the key, and the value to the comparison with it.
+// operands resolves the key, and the value to its comparison.
 func (c *condition) operands(sc *variable.Scope) (key any, t test, err error) {
 	key, err = c.key.Resolve(sc)
 	if err != nil {
@@ -174,7 +175,7 @@ func asList(value any) []any {
 	return list
 }
 
-// text is the message of the condition with its variables resolved, where they can be.
+// text returns the message of the condition, with its variables resolved if possible.
 func (c *condition) text(sc *variable.Scope) string {
 	if c.message == nil {
 		return ""

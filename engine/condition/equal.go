@@ -30,8 +30,9 @@ func sameIf(equal bool) relation {
 	return different
 }
 
-// relate compares by the type of the key: bools with bools, numbers with numbers and their text, maps and lists deeply,
-// and strings as durations, then quantities, then text in which the value may hold wildcards.
+// relate compares depending on the type of the key: booleans with booleans, numbers with numbers and numbers in text,
+// maps and lists recursively, and strings first as durations, then as quantities, then as text, where the value may
+// have wildcards.
 func relate(key, value any) relation {
 	switch typed := key.(type) {
 	case bool:
@@ -64,7 +65,7 @@ func equalsNumber(key, value any) bool {
 	return err == nil && sameNumber(key, v)
 }
 
-// sameNumber compares numbers by value; whole ones exactly.
+// sameNumber compares numbers by value; whole numbers exactly.
 func sameNumber(a, b any) bool {
 	if x, ok := a.(int64); ok {
 		if y, ok := b.(int64); ok {

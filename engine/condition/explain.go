@@ -7,7 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
-// Explain says of each condition whether it is met, with the values that both sides have. The variables were loaded when
+// Explain returns for each condition whether it is met, with the values of both sides. The variables were loaded when
 // the set was evaluated.
 func (s *Set) Explain(sc *variable.Scope, part trace.Part) (out []trace.Step) {
 	for i := range s.blocks {
@@ -36,7 +36,7 @@ func (c *condition) explain(sc *variable.Scope, part trace.Part) trace.Step {
 	return step
 }
 
-// placeIn is the end of a pointer from the list that a condition is in: "/any/0".
+// placeIn returns the end of a pointer, from the list that contains a condition: "/any/0".
 func placeIn(pointer string) string {
 	for _, list := range []string{"/any/", "/all/"} {
 		if i := strings.LastIndex(pointer, list); i >= 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
-// members is a value prepared for the operators that look for keys in it: a list, a JSON list in a
-// string, a range, or a single text.
+// members is a value, prepared for operators that search keys in it: a list, a JSON list in a string, a range, or a
+// single text.
 type members struct {
 	texts     []string
 	isList    bool // the value is a list
@@ -20,7 +20,7 @@ type members struct {
 	invalid   bool            // the string is JSON, but not a list of strings
 }
 
-// prepare reads a value. A value that is none of these matches nothing, and no operator is true for it.
+// prepare parses a value. Any other value matches nothing, and every operator is false for it.
 func prepare(value any) members {
 	switch typed := value.(type) {
 	case []any:
@@ -40,7 +40,7 @@ func prepare(value any) members {
 	return members{invalid: true}
 }
 
-// jsonTexts is the strings of a JSON list, or the text itself where it is not JSON.
+// jsonTexts returns the strings of a JSON list, or the text itself if it is no JSON.
 func jsonTexts(text string) (texts []string, invalid bool) {
 	if !json.Valid([]byte(text)) {
 		return []string{text}, false
@@ -53,7 +53,7 @@ func alike(a, b string) bool {
 	return a == b || pattern.Wildcard(a, b) || pattern.Wildcard(b, a)
 }
 
-// scalarKey is the text of a key that is a single value.
+// scalarKey returns the text of a key that is a single value.
 func scalarKey(key any) (string, bool) {
 	switch key.(type) {
 	case string, int64, float64, bool:
@@ -62,7 +62,7 @@ func scalarKey(key any) (string, bool) {
 	return "", false
 }
 
-// holdsKey looks for a single key; it returns false for ok where the value cannot hold keys.
+// holdsKey searches a single key. ok is false if the value cannot contain keys.
 func (m *members) holdsKey(key string) (found, ok bool) {
 	switch {
 	case m.isList:
@@ -79,7 +79,7 @@ func (m *members) holdsKey(key string) (found, ok bool) {
 	return slices.Contains(m.texts, key), true
 }
 
-// holdsEach is the look-up for the keys of a list, one by one.
+// holdsEach returns a function that searches single keys of a list.
 func (m *members) holdsEach() (lookUp func(key string) bool, ok bool) {
 	switch {
 	case m.within != nil:
@@ -92,9 +92,9 @@ func (m *members) holdsEach() (lookUp func(key string) bool, ok bool) {
 	}, true
 }
 
-// membership makes one of the operators that look for keys. Negative ones are true for a single key that
-// is not found; each decides for the keys of a list, given the look-up of one. Only the operators with
-// numbers, AnyIn and AnyNotIn, compare the keys of a list with a value that is a number or bool.
+// membership creates an operator that searches keys. A negative one is true for a single key that is not found. For the
+// keys of a list, each decides, which is given the search for one key. Only the numeric operators, AnyIn and AnyNotIn,
+// compare the keys of a list with a value that is a number or a boolean.
 func membership(negative, numbers bool, each func(keys []string, found func(string) bool) bool) operator {
 	return func(value any) test {
 		m := prepare(value)
@@ -112,7 +112,7 @@ func membership(negative, numbers bool, each func(keys []string, found func(stri
 				return !negative
 			}
 			if m.unmatched != nil && negative && numbers {
-				// AnyNotIn asks for a key outside the range, which a text that is not a number is not.
+				// AnyNotIn tests for a key outside the range. A text that is not a number is not outside.
 				return slices.ContainsFunc(keys, func(key string) bool { return m.unmatched.Matches(key) })
 			}
 			found, ok := m.holdsEach()
@@ -151,11 +151,12 @@ func allNotIn(value any) test {
 	})(value)
 }
 
-// in is the deprecated operator: a single key as for AnyIn, the keys of a list all and exactly.
+// in is the deprecated operator In: a single key as for AnyIn; of a list, all keys have to be among the values,
+// exactly.
 func in(value any) test { return exactly(value, false) }
 
-// notIn is the deprecated operator: a single key as for AnyNotIn, of the keys of a list any one that is
-// not exactly among the values.
+// notIn is the deprecated operator NotIn: a single key as for AnyNotIn; of a list, at least one key must not be among
+// the values, exactly.
 func notIn(value any) test { return exactly(value, true) }
 
 func exactly(value any, negative bool) test {
@@ -187,8 +188,7 @@ func notString(value any) bool {
 	return !ok
 }
 
-// prepareExact reads a value for the deprecated operators, which know no ranges and take a string only
-// where it is a JSON list.
+// prepareExact parses a value for the deprecated operators, which have no ranges and read a string only as a JSON list.
 func prepareExact(value any) members {
 	text, ok := value.(string)
 	if !ok {

@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// test compares a key with a value that is already prepared.
+// test compares a key with a prepared value.
 type test func(key any) bool
 
-// operator prepares the comparison with a value, so that the work on a value without variables is done once.
+// operator prepares the comparison with a value, so that this is done only once for a value without variables.
 type operator func(value any) test
 
 // operatorNames are the names for people.
@@ -27,8 +27,7 @@ var operators = map[string]operator{
 	"DurationLessThan": durations(isLess), "DurationLessThanOrEquals": durations(isLessOrEqual),
 }
 
-// IsDeprecated reports whether Kyverno's documentation tells not to use an operator any more, and what
-// stands in its place.
+// IsDeprecated reports whether Kyverno's documentation advises against an operator, and which one to use instead.
 func IsDeprecated(name string) (instead string, deprecated bool) {
 	switch name {
 	case "Equal", "NotEqual":
@@ -48,8 +47,7 @@ func isMoreOrEqual(order int) bool { return order >= 0 }
 func isLess(order int) bool        { return order < 0 }
 func isLessOrEqual(order int) bool { return order <= 0 }
 
-// sprint is the text of a value among others in a list. Whole numbers have no exponent and no fraction,
-// whichever type they came as.
+// sprint returns the text of a value in a list. Whole numbers have no exponent and no fraction, whatever their type.
 func sprint(value any) string {
 	switch typed := value.(type) {
 	case string:
@@ -75,7 +73,7 @@ func sprints(list []any) []string {
 	return texts
 }
 
-// number is a value as a number, where it is one.
+// number returns a value as a number, if it is one.
 func number(value any) (float64, bool) {
 	switch typed := value.(type) {
 	case int64:

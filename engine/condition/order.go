@@ -21,7 +21,7 @@ func ordered(accepts func(order int) bool) operator {
 	}
 }
 
-// compare orders a key and a value; it returns false where they cannot be ordered.
+// compare orders a key and a value. It returns false if they cannot be ordered.
 func compare(key, value any) (order int, ok bool) {
 	if k, v, ok := seconds(key, value); ok {
 		return cmp.Compare(k, v), true
@@ -69,7 +69,7 @@ func parseNumber(text string) (float64, bool) {
 	return v, err == nil
 }
 
-// compareVersions orders full semantic versions: major, minor and patch must all be there.
+// compareVersions orders full semantic versions, which have major, minor and patch.
 func compareVersions(key, value string) (int, bool) {
 	const limit = 256 // no version is longer
 	if len(key) > limit || len(value) > limit || !strings.Contains(key, ".") {
@@ -86,8 +86,8 @@ func compareVersions(key, value string) (int, bool) {
 	return k.Compare(v), true
 }
 
-// seconds reads key and value as durations where at least one of them is a duration with a unit; a number
-// on the other side counts seconds.
+// seconds parses key and value as durations if at least one of them is a duration with a unit; a number on the other
+// side means seconds.
 func seconds(key, value any) (k, v float64, ok bool) {
 	k, keyHasUnit := withUnit(key)
 	v, valueHasUnit := withUnit(value)
@@ -111,7 +111,7 @@ func withUnit(value any) (float64, bool) {
 	return d.Seconds(), ok
 }
 
-// wholeSeconds is a number of seconds without its fraction, which Kyverno drops.
+// wholeSeconds returns a number of seconds without its fraction, which Kyverno drops.
 func wholeSeconds(value any) (float64, bool) {
 	n, ok := number(value)
 	return math.Trunc(n), ok

@@ -10,9 +10,9 @@ import (
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
-// decided collects what the conditions read that decided the set: those that are met for a set that is
-// met, else those of the first block that is not met that are not. It looks at every such condition, not
-// only the first, so that all fields of a resource that must change are known.
+// decided collects what the deciding conditions read: for a set that is met the conditions that are met, otherwise the
+// unmet ones of the first block that is not met. It evaluates every such condition, not only the first, so that it
+// finds all fields of a resource that have to change.
 func (s *Set) decided(sc *variable.Scope, met bool) []string {
 	var reads []string
 	for i := range s.blocks {
@@ -26,7 +26,7 @@ func (s *Set) decided(sc *variable.Scope, met bool) []string {
 		if ok, _, err := b.holds(sc); ok || err != nil {
 			continue
 		}
-		// The any list decided where all of it is not met.
+		// The any list decided if none of it is met.
 		if b.hasAny && !slices.ContainsFunc(b.any, func(c condition) bool {
 			ok, err := c.holds(sc)
 			return ok && err == nil
@@ -43,7 +43,7 @@ func (s *Set) decided(sc *variable.Scope, met bool) []string {
 	return reads
 }
 
-// readsIf is what the condition reads if it evaluates to want.
+// readsIf returns what the condition reads if its result is want.
 func (c *condition) readsIf(sc *variable.Scope, want bool) []string {
 	key, t, err := c.operands(sc)
 	if err != nil || t(key) != want {
@@ -56,8 +56,8 @@ func (c *condition) readsIf(sc *variable.Scope, want bool) []string {
 	return append(keys, c.value.Reads(sc)...)
 }
 
-// valueAt is the value of a field of the variables. The variables were loaded when the condition was
-// evaluated, so this is only a look-up.
+// valueAt returns the value of a field of the variables. They were loaded when the condition was evaluated, so this
+// only reads them.
 func valueAt(sc *variable.Scope, pointer string) any {
 	root, rest, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 	value, _ := sc.Value(jsonpointer.Unescape(root))
@@ -67,8 +67,8 @@ func valueAt(sc *variable.Scope, pointer string) any {
 	return value
 }
 
-// narrow keeps the pointers to the elements of the list that decided. It keeps all where the list is not
-// simply the values that were read, because an expression changed them on the way.
+// narrow keeps only the pointers to the elements of a list that decided. It keeps all pointers if the list is not
+// exactly the values that were read, because an expression changed them.
 func narrow(sc *variable.Scope, pointers []string, list []any, decides func(element any) bool) []string {
 	if len(pointers) == 1 {
 		switch same := valueAt(sc, pointers[0]).(type) {
@@ -107,7 +107,7 @@ func narrow(sc *variable.Scope, pointers []string, list []any, decides func(elem
 	return kept
 }
 
-// areKeys reports whether a list is that of the names of a mapping.
+// areKeys reports whether a list has the names of the fields of a map.
 func areKeys(m map[string]any, list []any) bool {
 	return len(list) > 0 && len(list) == len(m) && !slices.ContainsFunc(list, func(v any) bool {
 		name, ok := v.(string)
@@ -116,7 +116,7 @@ func areKeys(m map[string]any, list []any) bool {
 	})
 }
 
-// keysThat are the pointers to the fields of a mapping whose names decide, or to the mapping where none does by itself.
+// keysThat returns the pointers to the fields of a map whose names decide, or to the map if no name decides alone.
 func keysThat(mapping string, names []any, decides func(name any) bool) (out []string) {
 	for _, name := range names {
 		if decides(name) {
@@ -130,7 +130,7 @@ func keysThat(mapping string, names []any, decides func(name any) bool) (out []s
 	return out
 }
 
-// elementsThat are the pointers to the elements of a list that decide, or to the list where none does by itself.
+// elementsThat returns the pointers to the elements of a list that decide, or to the list if no element decides alone.
 func elementsThat(list string, values []any, decides func(element any) bool) []string {
 	var out []string
 	for i, v := range values {

@@ -12,13 +12,13 @@ import (
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
-// Remedy is what has to be different for a condition to say the opposite.
+// Remedy is a change after which a condition has the opposite result.
 type Remedy struct {
 	Reads       []string // what the key reads, as in [Outcome]
 	Requirement fix.Requirement
 	Key         string // the key as sentences quote it; the requirement says it where the key is more than one field
 	Have        []any  // the values at Reads
-	// Wrong returns what of one of them, which is a text, is wrong.
+	// Wrong returns which part of a text is wrong.
 	Wrong func(have string) fix.Part
 	// Value is what the value of the condition reads: another way is to change that. AtValue is said there; without
 	// words, Hint is.
@@ -26,7 +26,8 @@ type Remedy struct {
 	AtValue fix.Requirement
 }
 
-// Remedies returns what would make a set that is met not met: the opposite of each of its conditions that are met.
+// Remedies returns the changes after which a set that is met is not met: for each of its conditions that is met, the
+// opposite.
 func (s *Set) Remedies(sc *variable.Scope) (out []Remedy) {
 	for i := range s.blocks {
 		b := &s.blocks[i]
@@ -39,7 +40,7 @@ func (s *Set) Remedies(sc *variable.Scope) (out []Remedy) {
 	return out
 }
 
-// remedy is the opposite of a condition that is met.
+// remedy returns the opposite of a condition that is met.
 func (c *condition) remedy(sc *variable.Scope) (Remedy, bool) {
 	key, t, err := c.operands(sc)
 	if err != nil || !t(key) {
@@ -80,8 +81,8 @@ func (c *condition) remedy(sc *variable.Scope) (Remedy, bool) {
 	return w, words != ""
 }
 
-// member is what has to be in a list of the object, or must not be: a name that the rule asks for is among its elements,
-// or among the fields of a mapping.
+// member describes what a list of the object has to contain, or must not: a name that the rule requires is among its
+// elements, or among the fields of a map.
 func (c *condition) member(sc *variable.Scope, names []any, value any, read string) fix.Requirement {
 	list, isList := valueAt(sc, read).([]any)
 	m, isMap := valueAt(sc, read).(map[string]any)
@@ -110,7 +111,7 @@ func (c *condition) member(sc *variable.Scope, names []any, value any, read stri
 	return fix.Requirement{Words: "a list without " + all}
 }
 
-// wrong is the part of a text for which a condition with a value is met.
+// wrong returns the part of a text that makes a condition with a value true.
 func (c *condition) wrong(value any, have string) fix.Part {
 	var parts []fix.Part
 	for _, v := range listOf(value) {
@@ -134,18 +135,18 @@ func elements(sc *variable.Scope, reads []string, list []any) bool {
 	})
 }
 
-// only keeps the edits that take an element away, which do not depend on what the key makes of it.
+// only keeps the edits that remove an element, which do not depend on how the key is computed.
 func only(edits []fix.Change) []fix.Change {
 	return slices.DeleteFunc(slices.Clone(edits), func(e fix.Change) bool { return !e.Element })
 }
 
-// short is an expression as a sentence quotes it.
+// short returns an expression, shortened to quote it in a sentence.
 func short(source string) string {
 	source = strings.Join(strings.Fields(source), " ")
 	return pattern.Quote(strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(source, "{{"), "}}")))
 }
 
-// opposite is what the key must be for the condition not to be met.
+// opposite returns what the key must be so that the condition is not met.
 func (c *condition) opposite(value any, isList bool) (string, []fix.Change) {
 	values := listOf(value)
 	taken := []fix.Change{{Remove: true, Element: true}}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Cluster is what is asked for the kinds that a repository declares: an admission.Cluster. It may also have a method
-// KindOf(group, plural string) string that knows more kinds.
+// Cluster answers which kinds a repository declares: an admission.Cluster. It may also have a method KindOf(group,
+// plural string) string that knows more kinds.
 type Cluster interface {
 	Get(ctx context.Context, group, kind, namespace, name string) (map[string]any, bool)
 	List(ctx context.Context, group, kind, namespace string) []map[string]any
@@ -14,23 +14,24 @@ type Cluster interface {
 
 type kindsKey struct{}
 
-// AskedFor reports whether objects are looked up in a context only to know which kinds there are: no answer about an
-// object relies on it, and it is worth less effort. With a kind only those count that say its name.
+// AskedFor reports whether objects are looked up in a context only to find out which kinds there are. Then no result
+// about an object depends on the answer, and it may be less complete. If it returns a kind, only objects that state
+// this kind count.
 func AskedFor(ctx context.Context) (kind string, is bool) {
 	kind, is = ctx.Value(kindsKey{}).(string)
 	return kind, is
 }
 
-// AskFor returns a context in which AskedFor says so.
+// AskFor returns a context for which AskedFor returns true.
 func AskFor(ctx context.Context, kind string) context.Context {
 	return context.WithValue(ctx, kindsKey{}, kind)
 }
 
 const apiextensions, definition = "apiextensions.k8s.io", "CustomResourceDefinition"
 
-// In returns the kind behind a plural name: one of Kubernetes, or one that the cluster knows, or that a
-// CustomResourceDefinition in it defines, or a kind of one word of which it has objects: how others are capitalized a
-// plural does not tell. It is empty where nothing says; cluster may be nil.
+// In returns the kind with a plural name: a kind of Kubernetes, one that the cluster knows, one that a
+// CustomResourceDefinition in the cluster defines, or a kind of one word if the cluster has objects of it (a plural
+// does not tell how a kind of several words is capitalized). It returns "" if the kind is unknown. cluster may be nil.
 func In(ctx context.Context, cluster Cluster, group, plural string) string {
 	if c, ok := cluster.(interface {
 		KindOf(group, plural string) string
@@ -58,7 +59,7 @@ func In(ctx context.Context, cluster Cluster, group, plural string) string {
 	return ""
 }
 
-// defined returns the kind with a plural name that a CustomResourceDefinition defines: it is called so
+// defined returns the kind with a plural name that a CustomResourceDefinition with that name defines
 // (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/).
 func defined(ctx context.Context, cluster Cluster, group, plural string) string {
 	d, _ := cluster.Get(AskFor(ctx, ""), apiextensions, definition, "", plural+"."+group)
@@ -68,8 +69,8 @@ func defined(ctx context.Context, cluster Cluster, group, plural string) string 
 	return kind
 }
 
-// DefinedClusterScoped reports whether a CustomResourceDefinition in the cluster says that objects of a kind, of which
-// nothing is known, have no namespace.
+// DefinedClusterScoped reports whether a CustomResourceDefinition in the cluster says that objects of an otherwise
+// unknown kind have no namespace.
 func DefinedClusterScoped(ctx context.Context, cluster Cluster, group, kind string) bool {
 	if _, known := Namespaced(group, kind); known || group == "" {
 		return false

@@ -1,5 +1,5 @@
-// Package kinds says what is known of kinds of objects without a cluster to ask: whether they live in a namespace,
-// and by which plural name the API serves them.
+// Package kinds has what is known about kinds of objects without asking a cluster: whether they have a namespace, and
+// under which plural name the API serves them.
 package kinds
 
 import (
@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// Namespaced reports whether objects of a kind live in a namespace. known is false for a kind of which nothing is
-// known; most of these do.
+// Namespaced reports whether objects of a kind have a namespace. known is false for an unknown kind; most of these have
+// one.
 func Namespaced(group, kind string) (namespaced, known bool) {
 	r, ok := all().byKind[name{group, kind}]
 	return r.namespaced, ok
 }
 
-// ClusterScoped reports whether objects of a kind are known to have no namespace. The group "*" asks for a kind of
+// ClusterScoped reports whether objects of a kind are known to have no namespace. The group "*" means a kind of
 // Kubernetes itself, of any group.
 func ClusterScoped(group, kind string) bool {
 	if group == "*" {
@@ -27,19 +27,19 @@ func ClusterScoped(group, kind string) bool {
 	return known && !namespaced
 }
 
-// Unplaced reports whether an object of a kind, which names no namespace, is in one that is not known. Of a kind of
-// which nothing is known it may be.
+// Unplaced reports whether an object without a namespace belongs to a namespace that is unknown, by its kind. For an
+// unknown kind it may.
 func Unplaced(group, kind, namespace string) bool {
 	return namespace == "" && !ClusterScoped(group, kind)
 }
 
-// HasNamespace reports whether objects of a kind live in a namespace, as those of kinds do of which nothing is known.
+// HasNamespace reports whether objects of a kind have a namespace. Those of unknown kinds do.
 func HasNamespace(apiVersion, kind string) bool {
 	group, _, ok := strings.Cut(apiVersion, "/")
 	return !ok && !ClusterScoped("", kind) || ok && !ClusterScoped(group, kind)
 }
 
-// PluralOf returns the plural name of a kind as its API serves it, or as [Plural] guesses it where nothing is known.
+// PluralOf returns the plural name of a kind in the API, or the one that [Plural] guesses for an unknown kind.
 func PluralOf(group, kind string) string {
 	if r, ok := all().byKind[name{group, kind}]; ok {
 		return r.plural
@@ -47,9 +47,9 @@ func PluralOf(group, kind string) string {
 	return Plural(kind)
 }
 
-// Plural returns the plural name of a kind in the way that kinds of Kubernetes form theirs. Unlike
-// meta.UnsafeGuessKindToResource of k8s.io/apimachinery it knows gateways and switches: what is not of Kubernetes
-// itself is named by people who speak English.
+// Plural returns the plural name of a kind as Kubernetes forms the names of its own kinds. Unlike
+// meta.UnsafeGuessKindToResource of k8s.io/apimachinery it has the right plural of gateways and switches, since people
+// choose English plurals for other kinds.
 func Plural(kind string) string {
 	s := strings.ToLower(kind)
 	switch {
@@ -63,23 +63,22 @@ func Plural(kind string) string {
 	return s + "s"
 }
 
-// Kind returns the kind behind a plural name, empty for one that is not known.
+// Kind returns the kind with a plural name, empty for one that is not known.
 func Kind(group, plural string) string { return all().byPlural[name{group, plural}] }
 
-// Known reports whether a plural name is one of a kind of which something is known, in one of the groups; "*" stands
-// for any.
+// Known reports whether a plural name belongs to a known kind in one of the groups; "*" means any group.
 func Known(groups []string, plural string) bool {
 	return slices.ContainsFunc(groups, func(group string) bool {
 		return Kind(group, plural) != "" || group == "*" && all().plurals[plural]
 	})
 }
 
-// OfKubernetes reports whether a group is one of Kubernetes itself, in which nobody else has kinds.
+// OfKubernetes reports whether a group belongs to Kubernetes itself, so that nobody else has kinds in it.
 func OfKubernetes(group string) bool {
 	return slices.ContainsFunc(kubernetes, func(g apiGroup) bool { return g.name == group })
 }
 
-// NoVersion reports whether groups are all of Kubernetes itself, and never had a version, which may hold wildcards.
+// NoVersion reports whether all groups belong to Kubernetes itself and never had a version, which may have wildcards.
 func NoVersion(groups []string, version string) bool {
 	never := func(group string) bool {
 		return slices.ContainsFunc(kubernetes, func(g apiGroup) bool {
@@ -90,7 +89,7 @@ func NoVersion(groups []string, version string) bool {
 		!slices.ContainsFunc(groups, func(group string) bool { return !never(group) })
 }
 
-// name is that of a kind, or of its plural, in its group.
+// name is the name of a kind, or its plural, with its group.
 type name struct{ group, name string }
 
 type resource struct {

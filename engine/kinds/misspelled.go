@@ -25,8 +25,8 @@ func Misspelled(kind string) (near string, unknown bool) {
 			return k, unknown
 		}
 	}
-	// A kind of some other API may be close to one of Kubernetes, so only what nobody would choose counts:
-	// two letters changed places, one is missing or doubled.
+	// A kind of another API may have a name that is similar to one of Kubernetes, so only obvious slips count: two
+	// letters are swapped, or one is missing or doubled.
 	for _, k := range known {
 		if len(k) > 5 && slip(lower, strings.ToLower(k)) {
 			near = max(near, k)
@@ -35,7 +35,7 @@ func Misspelled(kind string) (near string, unknown bool) {
 	return near, unknown
 }
 
-// MisspelledPlural reports whether a plural name is that of no kind and was likely meant for one of Kubernetes (see
+// MisspelledPlural reports whether a plural name belongs to no kind and was likely meant as one of Kubernetes (see
 // Misspelled).
 func MisspelledPlural(plural string) bool {
 	if strings.ContainsAny(plural, "*?{ ") || Known([]string{"*"}, plural) {
@@ -48,8 +48,8 @@ func MisspelledPlural(plural string) bool {
 	})
 }
 
-// slip reports whether a differs from b by two neighboring letters that changed places, or by one letter
-// inside that is missing or too much.
+// slip reports whether a differs from b by two swapped neighboring letters, or by one missing or additional letter
+// inside.
 func slip(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a

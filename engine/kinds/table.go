@@ -47,8 +47,8 @@ var kubernetes = []apiGroup{
 	{"storagemigration.k8s.io", "", "StorageVersionMigration", "v1 v1beta1 v1alpha1"},
 }
 
-// custom are the policies' own kinds, and widespread custom resources without a namespace: what is not listed has
-// one more often than not.
+// custom are the kinds of policies, and common custom resources without a namespace: kinds that are not listed mostly
+// have one.
 var custom = []apiGroup{
 	{"kyverno.io", "CleanupPolicy Policy PolicyException UpdateRequest",
 		"ClusterCleanupPolicy ClusterPolicy GlobalContextEntry", ""},

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// What follows from a rule on Pods are rules for the controllers that make them
+// From a rule on Pods, rules for pod controllers are generated
 // (https://kyverno.io/docs/policy-types/cluster-policy/autogen/).
 
 // AutogenAnnotation is the annotation of a policy that lists the controllers to generate rules for, or "none".
@@ -21,7 +21,7 @@ const cronJob = "CronJob"
 // maxName is the length that names of generated rules are cut to.
 const maxName = 63
 
-// selectors are the kinds of the controllers, as generated rules match them.
+// selectors are the kinds of the controllers as written in generated rules.
 var selectors = map[string]string{
 	"DaemonSet":             "apps/v1/DaemonSet",
 	"Deployment":            "apps/v1/Deployment",
@@ -32,10 +32,10 @@ var selectors = map[string]string{
 	cronJob:                 "batch/v1/CronJob",
 }
 
-// IsController reports whether a kind is one of a pod controller that rules are generated for.
+// IsController reports whether a kind is a pod controller that rules are generated for.
 func IsController(kind string) bool { return selectors[kind] != "" }
 
-// AutogenRule is a generated rule as JSON, with the index of the rule it follows from.
+// AutogenRule is a generated rule as JSON, with the index of the rule it was generated from.
 type AutogenRule struct {
 	Index int
 	Name  string
@@ -43,8 +43,8 @@ type AutogenRule struct {
 }
 
 // AutogenControllers lists the controllers that rules are generated for, sorted, empty for none. Kyverno decides for
-// the policy as a whole: one rule that filters by name, selector or annotations, mixes Pod with other
-// kinds, generates, or patches with JSON 6902 turns it off for all.
+// the whole policy: a single rule that filters by name, selector or annotations, mixes Pod with other kinds, generates,
+// or patches with JSON 6902 turns generation off for all rules.
 func AutogenControllers(p *policy.ClusterPolicy) []string {
 	needed := false
 	for i := range p.Spec.Rules {
@@ -101,8 +101,8 @@ func containsPod(kinds []string) bool {
 	})
 }
 
-// AutogenRules generates the rules of a policy whose rules, as JSON, are trees; they are in the order Kyverno
-// evaluates them. Nothing in trees is changed, and what it returns shares none of it.
+// AutogenRules generates the rules of a policy from its rules as JSON trees. They are in the order in which Kyverno
+// evaluates them. The trees are not changed, and the result shares nothing with them.
 func AutogenRules(p *policy.ClusterPolicy, trees []any) []AutogenRule {
 	controllers := AutogenControllers(p)
 	if len(controllers) == 0 {
@@ -135,8 +135,8 @@ func appendRule(out []AutogenRule, index int, name string, tree map[string]any) 
 	return append(out, AutogenRule{index, name, tree})
 }
 
-// IsGenerated reports whether a name is one of a generated rule. Rules that are written with such a name are
-// left-overs of an export: where rules are generated, they do not count.
+// IsGenerated reports whether a name is that of a generated rule. Rules written with such a name come from an export:
+// they are ignored if rules are generated.
 func IsGenerated(name string) bool { return strings.HasPrefix(name, "autogen-") }
 
 func name(prefix, rule string) string {
@@ -165,8 +165,8 @@ var reference = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\$\([^)]*\)`)
 })
 
-// generate writes one rule for controllers that keep their pod at the same place, nil when the rule has a
-// body that is not generated for.
+// generate generates one rule for controllers with the pod template at the same path. It returns nil if rules like this
+// one are not generated.
 func generate(tree map[string]any, r *policy.Rule, kinds []string) map[string]any {
 	cron := kinds[0] == cronJob
 	path := []string{"spec", "template"}
@@ -201,8 +201,8 @@ func generate(tree map[string]any, r *policy.Rule, kinds []string) map[string]an
 	return nil
 }
 
-// wrapValidate moves the patterns of a validate block below path. pivot is the part of a reference that
-// the path has to be inserted behind.
+// wrapValidate moves the patterns of a validate block below path. pivot is the part of a reference after which the path
+// has to be inserted.
 func wrapValidate(v map[string]any, path []string) (pivot string, ok bool) {
 	switch {
 	case v["pattern"] != nil:
@@ -223,8 +223,8 @@ func wrapValidate(v map[string]any, path []string) (pivot string, ok bool) {
 	return "", v["foreach"] != nil || v["cel"] != nil
 }
 
-// wrapAssertion moves what an assertion tree says about the objects of a request below path. Whatever else it says
-// stays: about other parts of the request, and what is written as an expression, even one of the objects.
+// wrapAssertion moves the parts of an assertion tree about the objects of a request below path. Everything else stays:
+// other parts of the request, and expressions, even those about the objects.
 func wrapAssertion(tree any, path []string) any {
 	m, ok := tree.(map[string]any)
 	if !ok {
@@ -271,7 +271,7 @@ func wrap(v any, path []string) any {
 	return v
 }
 
-// retarget replaces the kinds of a match or exclude block: of the filters on pods, and for CronJobs of all.
+// retarget replaces the kinds of a match or exclude block: in the filters on pods, and for CronJobs in all.
 func retarget(rule map[string]any, block string, kinds []string, cron bool) {
 	var gvks []any
 	for _, k := range kinds {
@@ -309,7 +309,7 @@ func hasPod(resources map[string]any) bool {
 	})
 }
 
-// replacer moves what expressions read from the pod to the pod template at path.
+// replacer makes expressions read from the pod template at path instead of the pod.
 func replacer(path []string, isCEL bool) func(string) string {
 	prefix := "request."
 	if isCEL {
@@ -326,7 +326,7 @@ func replacer(path []string, isCEL bool) func(string) string {
 	return strings.NewReplacer(pairs...).Replace
 }
 
-// rewrite copies a tree with f applied to all its strings, keys too.
+// rewrite copies a tree and applies f to all its strings, including keys.
 func rewrite(v any, f func(string) string) any {
 	switch v := v.(type) {
 	case map[string]any:

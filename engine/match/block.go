@@ -61,7 +61,7 @@ func Compile(m policy.Match) (*Block, []*InvalidError) {
 	return b, problems
 }
 
-// Empty reports whether the block says nothing.
+// Empty reports whether the block has no filters.
 func (b *Block) Empty() bool { return b == nil || b.empty }
 
 func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
@@ -120,7 +120,7 @@ func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
 			bad(at+"name", "the subject has no name: add the name of the user, group or ServiceAccount")
 		}
 		if s.Kind == "ServiceAccount" && s.Namespace == "" {
-			// No user has such a name, so the subject takes nobody; older versions of Kyverno accepted it.
+			// No user has such a name, so the subject matches nobody; older versions of Kyverno accepted it.
 			bad(at+"namespace", "the ServiceAccount has no namespace, so it matches no account: add the namespace")
 			problems[len(problems)-1].Warning = true
 		}
@@ -139,7 +139,7 @@ func (f *filter) hasResources() bool {
 
 func (f *filter) empty() bool { return !f.hasUser() && !f.hasResources() }
 
-// Kinds lists the kinds a request can have to match, nil when it can have any.
+// Kinds lists the kinds of requests that can match, nil for any.
 func (b *Block) Kinds() []Kind {
 	var kinds []Kind
 	add := func(f *filter) bool {
@@ -159,7 +159,7 @@ func (b *Block) Kinds() []Kind {
 		}
 		return kinds
 	}
-	// All filters must match, so the first one that names kinds bounds them.
+	// All filters must match, so the kinds of the first one that names kinds are the only possible ones.
 	for i := range b.all {
 		kinds = nil
 		if add(&b.all[i]) {

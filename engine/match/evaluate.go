@@ -6,7 +6,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
-// answer is yes, no, or what would have to be known.
+// answer is yes, no, or an error that says what is unknown.
 type answer struct {
 	yes   bool
 	needs *admission.NeedsClusterError
@@ -17,7 +17,7 @@ var (
 	no  = answer{}
 )
 
-// role describes how a block is read; the three uses differ in details.
+// role is how a block is used; the three uses differ in details.
 type role int
 
 const (
@@ -26,9 +26,8 @@ const (
 	asException             // like asExclude; a namespace selector does not keep Namespaces out
 )
 
-// Matches reports whether a request is one that a rule with these match and exclude blocks is about.
-// exclude may be nil. The error is an *admission.NeedsClusterError when that depends on the labels of a
-// namespace that is not declared.
+// Matches reports whether a rule with these match and exclude blocks applies to a request. exclude may be nil. The
+// error is an *admission.NeedsClusterError if that depends on the labels of a namespace that is not declared.
 func Matches(match, exclude *Block, t *Target) (bool, error) {
 	m := match.eval(t, asMatch)
 	if m.needs == nil && !m.yes {
@@ -49,8 +48,8 @@ func Matches(match, exclude *Block, t *Target) (bool, error) {
 	return true, nil
 }
 
-// Covers reports whether the match block of an exception takes a request. A block without any or all
-// takes nothing. The error is as in [Matches].
+// Covers reports whether the match block of an exception matches a request. A block without any or all matches nothing.
+// The error is as in [Matches].
 func (b *Block) Covers(t *Target) (bool, error) {
 	if b.Empty() {
 		return false, nil
@@ -140,8 +139,8 @@ func (f *filter) namespace(t *Target, as role) answer {
 	return answer{yes: selected}
 }
 
-// user reports whether the request's user is one of those named. The lists are alternatives inside, and
-// all that are written must match.
+// user reports whether the user of the request is one of those named. One entry of a list is enough, and all lists that
+// are present must match.
 func (f *filter) user(t *Target) bool {
 	overlap := func(want, have []string) bool {
 		return len(want) == 0 || slices.ContainsFunc(want, func(w string) bool {
@@ -170,14 +169,14 @@ func (f *filter) user(t *Target) bool {
 	return len(f.subjects) == 0
 }
 
-// SelectsNamespace reports whether a selector takes the request's namespace. It is not known where that depends
-// on labels of a namespace that is not declared, or is not known itself.
+// SelectsNamespace reports whether a selector matches the namespace of the request. The error says if this is unknown,
+// because the namespace is not declared or is itself unknown.
 func (t *Target) SelectsNamespace(s *Selector) (selected, known bool) {
 	return s.Matches(t.NamespaceLabels), t.NamespaceKnown || s.everything() || !t.Unplaced && s.only(nameLabel)
 }
 
-// InNamespace reports whether the request is in a namespace that one of the patterns takes, as a Namespace is in
-// itself. It is not known for an object whose namespace is not.
+// InNamespace reports whether the namespace of the request matches one of the patterns. A Namespace counts as being in
+// itself. The result is unknown for an object whose namespace is unknown.
 func (t *Target) InNamespace(patterns []string) (in, known bool) {
 	namespace := t.Identity.Namespace
 	if t.Identity.Kind == "Namespace" {
@@ -187,7 +186,7 @@ func (t *Target) InNamespace(patterns []string) (in, known bool) {
 	return in, in || !t.Unplaced
 }
 
-// AnyWildcard reports whether one of the patterns takes s; no patterns take everything.
+// AnyWildcard reports whether s matches one of the patterns, or there are no patterns.
 func AnyWildcard(patterns []string, s string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return wild(p, s) })
 }

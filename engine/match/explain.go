@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/trace"
 )
 
-// Explain says for each filter of the blocks whether it takes a request, and if not, why; exclude may be nil.
+// Explain returns for each filter of the blocks whether it matches a request, and if not, why. exclude may be nil.
 func Explain(match, exclude *Block, t *Target) []trace.Step {
 	steps := match.explain(t, asMatch, trace.Match)
 	if !exclude.Empty() {
@@ -17,7 +17,7 @@ func Explain(match, exclude *Block, t *Target) []trace.Step {
 	return steps
 }
 
-// Explain says for each filter of the block of an exception whether it takes a request.
+// Explain returns for each filter of an exception's block whether it matches a request.
 func (b *Block) Explain(t *Target) []trace.Step {
 	if b.Empty() {
 		return []trace.Step{{Part: trace.Exception, Words: "its match block is empty"}}
@@ -53,7 +53,7 @@ func (b *Block) explain(t *Target, as role, part trace.Part) (out []trace.Step) 
 	return out
 }
 
-// named is a list of names in a sentence.
+// named returns a list of names for a sentence.
 func named(list []string) string {
 	if len(list) == 1 {
 		return list[0]
@@ -61,7 +61,7 @@ func named(list []string) string {
 	return "one of " + strings.Join(list, ", ")
 }
 
-// asks is what the filter asks for of a request that has it.
+// asks returns the conditions of the filter that a request fulfills.
 func (f *filter) asks(t *Target, as role) string {
 	var parts []string
 	for _, k := range f.kinds {
@@ -101,8 +101,8 @@ func (f *filter) asks(t *Target, as role) string {
 	return strings.Join(parts, "; ")
 }
 
-// misses are the clauses of the filter that a request does not have, in the order of eval: none where it takes it, or
-// where that is not known.
+// misses returns the conditions of the filter that a request does not fulfill, in the order of eval: none if it
+// matches, or if that is unknown.
 func (f *filter) misses(t *Target, as role) (out []string) {
 	miss := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	user := f.hasUser() && (as != asMatch || !t.anonymous() || f.user(t))
@@ -193,7 +193,7 @@ func (f *filter) userNames() string {
 	return named(names)
 }
 
-// String is the kind as policies write it.
+// String returns the kind as policies write it.
 func (k Kind) String() string {
 	out := k.Kind
 	if k.Version != "*" || k.Group != "*" {
@@ -208,7 +208,7 @@ func (k Kind) String() string {
 	return out
 }
 
-// String is what the selector asks for, as kubectl writes it.
+// String returns the selector's conditions, as kubectl writes them.
 func (s *Selector) String() string {
 	var parts []string
 	for _, p := range s.labels {

@@ -19,7 +19,7 @@ var versionPart = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(v\d+((alpha|beta)\d+)?|\*)$`)
 })
 
-// ParseKind parses a kind selector. It reports false for one with too many parts or an empty one.
+// ParseKind parses a kind selector. It returns false if a part is empty or there are too many.
 func ParseKind(s string) (Kind, bool) {
 	parts := strings.Split(s, "/")
 	// "Deployment.scale" is another spelling of "Deployment/scale".
@@ -55,7 +55,7 @@ func ParseKind(s string) (Kind, bool) {
 	return k, k.Kind != "" && k.Version != "" // an empty group is the core group
 }
 
-// IsPod reports whether the selector is about pods and nothing else.
+// IsPod reports whether the selector matches only pods.
 func (k Kind) IsPod() bool { return k.Kind == "Pod" }
 
 func (k Kind) matches(id admission.Identity, subResource string) bool {
@@ -65,11 +65,11 @@ func (k Kind) matches(id admission.Identity, subResource string) bool {
 	if wild(k.SubResource, subResource) {
 		return true
 	}
-	// Rules on pods apply to ephemeral containers even where they do not name them.
+	// Rules on pods apply to ephemeral containers even if they do not name them.
 	return subResource == "ephemeralcontainers" && id.Kind == "Pod" && id.Group == "" && id.Version == "v1"
 }
 
-// wild is pattern.Wildcard with the common cases decided first.
+// wild is pattern.Wildcard with a fast path for the common cases.
 func wild(p, s string) bool {
 	if p == "*" || p == s {
 		return true

@@ -26,8 +26,8 @@ type requirement struct {
 	values   []string
 }
 
-// InvalidError describes which part of a block cannot be used. Field is its path below the block, in slashes.
-// Warning is set for a part that takes nobody and nothing: in an exclude block that loosens nothing.
+// InvalidError describes which part of a block is invalid. Field is its path below the block, with slashes. Warning is
+// set for a part that is valid but matches nothing: in an exclude block this makes the rule no weaker.
 type InvalidError struct {
 	Field   string
 	Message string
@@ -87,7 +87,7 @@ func CompileSelector(s *policy.Selector) (*Selector, error) {
 	return out, nil
 }
 
-// isLabelKey and isLabelValue allow wildcards besides what Kubernetes does, and leave variables to be reported as such.
+// isLabelKey and isLabelValue also allow wildcards, and variables, which are reported elsewhere.
 func isLabelKey(s string) bool {
 	return strings.Contains(s, "{{") || len(validation.IsQualifiedName(withoutWildcards(s))) == 0
 }
@@ -98,7 +98,7 @@ func isLabelValue(s string) bool {
 
 func withoutWildcards(s string) string { return strings.NewReplacer("*", "x", "?", "x").Replace(s) }
 
-// Matches reports whether labels are selected. Keys and values of matchLabels may hold wildcards: then one
+// Matches reports whether the selector matches labels. Keys and values of matchLabels may have wildcards: then one
 // label must match both.
 func (s *Selector) Matches(labels map[string]string) bool {
 	for _, p := range s.labels {
@@ -138,10 +138,10 @@ func anyPair(p pair, in map[string]string) bool {
 	return false
 }
 
-// everything reports whether the selector asks for nothing.
+// everything reports whether the selector has no conditions.
 func (s *Selector) everything() bool { return len(s.labels)+len(s.requirements) == 0 }
 
-// only reports whether the selector reads no label but this one.
+// only reports whether the selector reads no other label than this one.
 func (s *Selector) only(key string) bool {
 	for _, p := range s.labels {
 		if p.key != key {

@@ -11,7 +11,7 @@ import (
 // (https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetes-io-metadata-name).
 const nameLabel = "kubernetes.io/metadata.name"
 
-// Target is what of a request blocks look at, taken out once for all rules.
+// Target has the parts of a request that blocks read, extracted once for all rules.
 type Target struct {
 	Identity    admission.Identity
 	SubResource string
@@ -23,16 +23,15 @@ type Target struct {
 	Roles        []string
 	ClusterRoles []string
 
-	// NamespaceLabels are those of the request's namespace. NamespaceKnown is false where the repository
-	// does not declare it; only the label with its name is then there.
+	// NamespaceLabels are the labels of the request's namespace. NamespaceKnown is false if the repository does not
+	// declare it; then there is only the label with its name.
 	NamespaceLabels map[string]string
 	NamespaceKnown  bool
-	// Unplaced is set where the object names no namespace and is not known to be in none: which one it is in is then
-	// not known.
+	// Unplaced is set if the object has no namespace field but may have a namespace: then it is unknown which one.
 	Unplaced bool
 }
 
-// NewTarget takes what blocks look at out of a request, for the object that is its subject.
+// NewTarget extracts the parts that blocks read from a request, for the object that it is about.
 func NewTarget(r *admission.Request) *Target {
 	object := r.CurrentObject()
 	t := &Target{
@@ -57,12 +56,12 @@ func NewTarget(r *admission.Request) *Target {
 		t.NamespaceLabels[nameLabel] = t.Identity.Namespace
 	}
 	t.Unplaced = r.Unplaced(t.Identity)
-	// An object in no namespace has no namespace labels, which is something known.
+	// An object without a namespace has no namespace labels, and that is known.
 	t.NamespaceKnown = r.Namespace != nil || t.Identity.Namespace == "" && !t.Unplaced
 	return t
 }
 
-// anonymous reports whether nothing is known about who makes the request, but what is true of everybody.
+// anonymous reports whether nothing specific is known about the user of the request.
 func (t *Target) anonymous() bool {
 	return t.User.Username == "" && t.User.UID == "" && len(t.Roles) == 0 && len(t.ClusterRoles) == 0 &&
 		!slices.ContainsFunc(t.User.Groups, func(g string) bool { return g != admission.Authenticated })

@@ -90,7 +90,8 @@ func (a applier) refuse(at field) error {
 		at.name, cmp.Or(at.parent, "the object"))
 }
 
-// atomicMap reports whether a map is replaced as a whole: the x-kubernetes-map-type atomic of the types of Kubernetes.
+// atomicMap reports whether a map is replaced as a whole: it has x-kubernetes-map-type atomic in the types of
+// Kubernetes.
 func (a applier) atomicMap(at field) bool {
 	if !a.builtin {
 		return false
@@ -103,8 +104,8 @@ func (a applier) atomicMap(at field) bool {
 	return false
 }
 
-// keys of the elements of a list, none for a list that is replaced: the x-kubernetes-list-map-keys of the types
-// of Kubernetes.
+// keys returns the keys of the elements of a list, none for a list that is replaced: the x-kubernetes-list-map-keys of
+// the types of Kubernetes.
 func (a applier) keys(at field, elements []any) []string {
 	var keys []string
 	switch key := a.mergeKeys(at, nil); key {
@@ -168,7 +169,7 @@ func (a applier) mergeList(have, next []any, at field, depth int) (any, error) {
 	return out, nil
 }
 
-// identity is the text of the keys of an element; a protocol that is left out is TCP.
+// identity returns the keys of an element as text. A missing protocol counts as TCP.
 func identity(element any, keys []string) string {
 	o, _ := element.(map[string]any)
 	var b strings.Builder

@@ -8,9 +8,9 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// changes lists the pointers, into the new object, of the values that differ from the old one: the deepest
-// ones for what changed, the whole of what is new, and where it was for what is gone. Elements of lists are
-// paired by their names where all have one.
+// changes lists the pointers, into the new object, of the values that differ from the old one: as deep as possible for
+// changed values, the whole value if it is new, and the former place if it was removed. Elements of lists are compared
+// by their names if all have one.
 func changes(before, after any) []string {
 	var out []string
 	compare(before, after, "", 0, &out)
@@ -74,7 +74,7 @@ func compareLists(before, after []any, at string, depth int, out *[]string) {
 	}
 }
 
-// named indexes the elements of a list by their names, if all have one of their own.
+// named indexes the elements of a list by their names, if each has a different one.
 func named(list []any) (map[string]int, bool) {
 	out := make(map[string]int, len(list))
 	for i, v := range list {

@@ -14,7 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
-// Limits of a JSON patch: its text in bytes, its operations, and the indexes in its paths.
+// Limits of a JSON patch: the bytes of its text, its operations, and the indexes in its paths.
 const (
 	maxPatch      = 1 << 20
 	maxOperations = 1000
@@ -24,7 +24,7 @@ const (
 // ops is a JSON patch (RFC 6902).
 type ops struct{ patch jsonpatch.Patch }
 
-// operations reads a JSON patch that is written as a list, or as the text of one in JSON or YAML.
+// operations parses a JSON patch that is a list, or a text with one in JSON or YAML.
 func operations(v any) (ops, error) {
 	var data []byte
 	var err error
@@ -56,7 +56,7 @@ func operations(v any) (ops, error) {
 		if err != nil || !strings.HasPrefix(path, "/") && path != "" {
 			return ops{}, fmt.Errorf("operation %d of the patch has no path that starts with a slash", i)
 		}
-		// The parents of what is added are made, lists up to the index.
+		// Missing parents of added values are created, lists up to the index.
 		for token := range strings.SplitSeq(path, "/") {
 			if n, err := strconv.Atoi(token); err == nil && (n > maxIndex || n < -maxIndex) {
 				return ops{}, fmt.Errorf("operation %d of the patch has an index above %d", i, maxIndex)
@@ -71,8 +71,8 @@ func operations(v any) (ops, error) {
 	return ops{patch}, nil
 }
 
-// apply gives the object with the patch applied. Like Kyverno, it makes the parents of what is added, and
-// removing what is not there is not an error.
+// apply returns the object with the patch applied. Like Kyverno, it creates the missing parents of added values, and
+// ignores the removal of missing values.
 func (o ops) apply(object admission.Object) (admission.Object, error) {
 	options := jsonpatch.NewApplyOptions()
 	options.AllowMissingPathOnRemove = true
@@ -83,7 +83,7 @@ func (o ops) apply(object admission.Object) (admission.Object, error) {
 }
 
 func (o ops) applyWith(object admission.Object, options *jsonpatch.ApplyOptions) (result admission.Object, err error) {
-	// The library has panicked on patches that no check here foresees.
+	// The library panics on some patches that the checks here do not detect.
 	defer func() {
 		if recover() != nil {
 			result, err = object, errors.New("the JSON patch cannot be applied")

@@ -7,28 +7,27 @@ import (
 	"strings"
 )
 
-// merger merges patches into objects of one kind as Kubernetes' strategic merge does
+// merger merges patches into objects of one kind like Kubernetes' strategic merge
 // (https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/).
 type merger struct {
 	kind    string
 	builtin bool // kinds of other groups have no merge keys: their lists are replaced
 }
 
-// builtinGroup reports whether an API group is one of Kubernetes itself.
+// builtinGroup reports whether an API group belongs to Kubernetes itself.
 func builtinGroup(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && group != "gateway.networking.k8s.io" &&
 		group != "metrics.k8s.io"
 }
 
-// field is where in an object something is: its name and the name of what it is in; elements of lists go by
-// the name of the list.
+// field identifies a field by its name and the name of its parent; elements of lists have the name of the list.
 type field struct{ name, parent string }
 
 func (f field) child(name string) field { return field{name: name, parent: f.name} }
 func (f field) element() field          { return f }
 
-// mergeKeys is the key by which elements of a list are the same, empty for a list that is replaced. The keys
-// are those of the patchMergeKey tags in k8s.io/api.
+// mergeKeys returns the key that identifies the elements of a list, empty for a list that is replaced. The keys are
+// those of the patchMergeKey tags in k8s.io/api.
 func (m merger) mergeKeys(f field, elements []any) string {
 	if !m.builtin {
 		return ""
@@ -76,7 +75,7 @@ func (m merger) mergeKeys(f field, elements []any) string {
 // directive is the key of the special instructions of a strategic merge patch.
 const directive = "$patch"
 
-// merge gives the object with the patch applied. Neither is changed.
+// merge returns the object with the patch applied. Neither is changed.
 func (m merger) merge(object, patch any, at field, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, errDepth
@@ -138,7 +137,7 @@ func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
 	patch, replace := cutDirective(patch)
 	key := m.mergeKeys(at, slices.Concat(have, patch))
 	if replace || key == "" {
-		// Directives inside of what is new have nothing to act on.
+		// Directives inside a new value have nothing to change.
 		out := make([]any, 0, len(patch))
 		for _, v := range patch {
 			value, err := m.merge(nil, v, at.element(), depth+1)
@@ -151,7 +150,7 @@ func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
 		}
 		return out, nil
 	}
-	// What the patch names comes first, in its order, and then the rest, as kustomize merges for Kyverno
+	// The elements that the patch names come first, in its order, and then the others, as kustomize merges for Kyverno
 	// (MergeOptionsListPrepend of sigs.k8s.io/kustomize/kyaml).
 	rest := slices.Clone(have)
 	var out []any
@@ -184,7 +183,7 @@ func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
 	return append(out, rest...), nil
 }
 
-// cutDirective takes {$patch: replace} out of a list.
+// cutDirective removes {$patch: replace} from a list.
 func cutDirective(patch []any) (rest []any, replace bool) {
 	for _, v := range patch {
 		if o, ok := v.(map[string]any); ok && len(o) == 1 && o[directive] == "replace" {

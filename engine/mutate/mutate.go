@@ -21,7 +21,7 @@ const (
 	maxElements = 10_000
 )
 
-// Loader puts the context entries of a foreach into a scope.
+// Loader adds the context entries of a foreach to a scope.
 type Loader func(*variable.Scope)
 
 // ContextCompiler compiles the list of context entries at pointer of document.
@@ -170,7 +170,8 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 			return nil, err
 		}
 	}
-	// A merge puts new elements before the old ones, so the last one goes first unless told otherwise.
+	// A merge puts new elements before the old ones, so the last element is handled first unless the foreach sets an
+	// order.
 	out.descending = out.patch != nil && out.patch.merge != nil
 	switch order, _ := entry["order"].(string); order {
 	case "":
@@ -182,9 +183,9 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 	return out, nil
 }
 
-// Apply returns the patched object and the RFC 6901 pointers into it of what was written, sorted; an object to which no
-// patch applies comes back as it is. The input is never changed; the result shares what was not written with it. Errors
-// of variables and conditions are passed on: a look-up that needs the cluster can be found in them with errors.As.
+// Apply returns the patched object and the RFC 6901 pointers into it of the written values, sorted. If no patch
+// applies, it returns the object unchanged. The input is never changed; the result shares unchanged parts with it.
+// Errors of variables and conditions are passed on: errors.As finds a look-up that needs the cluster.
 func (m *Mutation) Apply(s *variable.Scope, object admission.Object) (admission.Object, []string, error) {
 	out := object
 	var err error
@@ -222,7 +223,7 @@ func (p *patch) apply(s *variable.Scope, object admission.Object) (admission.Obj
 	return ops.apply(object)
 }
 
-// runner counts the elements of one mutation.
+// runner counts the elements that one mutation has handled.
 type runner struct{ left int }
 
 func (r *runner) loop(s *variable.Scope, l *loop, object admission.Object, depth int) (admission.Object, error) {

@@ -12,13 +12,13 @@ import (
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
-// maxDepth bounds the nesting of patches.
+// maxDepth limits the nesting of patches.
 const maxDepth = 100
 
 var errDepth = errors.New("the patch nests too deep")
 
-// overlay applies a strategic merge patch with anchors. Where a condition of the patch is not met, outside of
-// lists, or a global condition nowhere, the object stays as it is.
+// overlay applies a strategic merge patch with anchors. If a condition of the patch outside of lists is not met, or a
+// global condition is met nowhere, the object stays unchanged.
 func overlay(patch any, object admission.Object) (admission.Object, error) {
 	id := admission.IdentityOf(object)
 	m := merger{builtin: builtinGroup(id.Group), kind: id.Kind}
@@ -41,7 +41,7 @@ func overlay(patch any, object admission.Object) (admission.Object, error) {
 	return result, nil
 }
 
-// verdict describes what the anchors of a part of a patch found.
+// verdict is the result of the anchors in a part of a patch.
 type verdict int
 
 const (
@@ -57,7 +57,7 @@ const (
 	global      = '<'
 )
 
-// anchorOf splits a key into its anchor, 0 for none, and its name.
+// anchorOf splits a key into its anchor, 0 if it has none, and its name.
 func anchorOf(key string) (anchor byte, name string) {
 	if !strings.HasSuffix(key, ")") {
 		return 0, key
@@ -71,7 +71,7 @@ func anchorOf(key string) (anchor byte, name string) {
 	return 0, key
 }
 
-// conditions checks the anchors of a patch against the object and gives the patch without them.
+// conditions checks the anchors of a patch against the object and returns the patch without them.
 func (m merger) conditions(patch, object any, at field, depth int) (any, verdict, error) {
 	if depth > maxDepth {
 		return nil, matched, errDepth
@@ -95,7 +95,7 @@ func (m merger) mapConditions(p map[string]any, object any, at field, depth int)
 	for _, key := range keys {
 		anchor, name := anchorOf(key)
 		if anchor == conditional || anchor == global {
-			// What a condition says is absent is still to be added.
+			// A field that a condition requires to be absent is still to be added.
 			rest := additionOf(p[key], 0)
 			if adds(p[key]) {
 				rest = p[key]
@@ -128,7 +128,7 @@ func (m merger) mapConditions(p map[string]any, object any, at field, depth int)
 	return out, matched, nil
 }
 
-// selected checks the conditions of a map itself: the global ones first, which count for more.
+// selected checks the conditions of a map itself. The global ones come first, since they have priority.
 func selected(p, have map[string]any, keys []string) (verdict, error) {
 	for _, kind := range []struct {
 		anchor byte
@@ -151,7 +151,7 @@ func selected(p, have map[string]any, keys []string) (verdict, error) {
 	return matched, nil
 }
 
-// conditionOf is a condition without what is to be added.
+// conditionOf returns a condition without the fields to add.
 func conditionOf(v any, depth int) any {
 	switch c := v.(type) {
 	case map[string]any:
@@ -172,7 +172,7 @@ func conditionOf(v any, depth int) any {
 	return v
 }
 
-// additionOf is the part of a condition that is to be added, nil for none.
+// additionOf returns the part of a condition that is to be added, nil for none.
 func additionOf(v any, depth int) any {
 	if !anchored(v, depth, "+") {
 		return nil
@@ -205,7 +205,7 @@ func additionOf(v any, depth int) any {
 	return nil
 }
 
-// adds reports whether a map has fields to add where they are absent.
+// adds reports whether a map has fields that are added if they are missing.
 func adds(v any) bool {
 	p, _ := v.(map[string]any)
 	for key := range p {
@@ -216,8 +216,8 @@ func adds(v any) bool {
 	return false
 }
 
-// chosen reports whether the object has what a condition asks for. One with fields to add asks only for the field
-// to be there, and is a patch for the rest, as in Kyverno.
+// chosen reports whether the object fulfills a condition. A condition with fields to add only requires its field to
+// exist, and the rest is used as a patch, as in Kyverno.
 func chosen(want any, have map[string]any, name string) (bool, error) {
 	if adds(want) {
 		_, ok := have[name]
@@ -226,7 +226,7 @@ func chosen(want any, have map[string]any, name string) (bool, error) {
 	return holds(conditionOf(want, 0), have, name)
 }
 
-// holds matches the value behind an anchor, as validate rules match patterns.
+// holds matches the value of an anchor like a pattern of a validate rule.
 func holds(want any, have map[string]any, name string) (bool, error) {
 	compiled, err := pattern.Compile(map[string]any{name: want})
 	if err != nil {
@@ -322,7 +322,7 @@ func settle(p map[string]any, object any, depth int) error {
 	return nil
 }
 
-// copyMaps copies a map and the maps directly in it, down to the first lists.
+// copyMaps copies a map and the maps in it, down to the first lists.
 func copyMaps(p map[string]any) map[string]any {
 	out := maps.Clone(p)
 	for k, v := range out {
@@ -333,7 +333,7 @@ func copyMaps(p map[string]any) map[string]any {
 	return out
 }
 
-// aimed gives an element of a patch the merge keys of the element it is for.
+// aimed adds the merge keys of the target element to an element of a patch.
 func (m merger) aimed(patch map[string]any, target any, at field) map[string]any {
 	t, _ := target.(map[string]any)
 	keys := cmp.Or(m.mergeKeys(at, []any{target}), "name")
@@ -343,7 +343,7 @@ func (m merger) aimed(patch map[string]any, target any, at field) map[string]any
 	return patch
 }
 
-// anchored reports whether a part of a patch has one of the anchors.
+// anchored reports whether a part of a patch contains one of the anchors.
 func anchored(v any, depth int, anchors string) bool {
 	if depth > maxDepth {
 		return false
