@@ -1,8 +1,6 @@
-// Package admission describes the admission review that a policy sees: the operation, the object, the
-// old object, the user, and what else the cluster would know about them.
-//
-// It is the vocabulary that the rooms of the engine share, with the defaults that the API server gives objects before a
-// policy sees them. It holds no logic of any policy kind.
+// Package admission describes the admission review that a policy sees: the operation, the object, the old object, the
+// user, and what else the cluster would know about them. The packages of the engine share these types, with the
+// defaults that the API server gives objects before a policy sees them. It holds no logic of any policy kind.
 package admission
 
 import (
@@ -18,7 +16,7 @@ import (
 // (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/).
 type Operation string
 
-// The operations that a change of a manifest can ask for.
+// The operations of admission requests.
 const (
 	Create  Operation = "CREATE"
 	Update  Operation = "UPDATE"
@@ -26,7 +24,8 @@ const (
 	Connect Operation = "CONNECT"
 )
 
-// UserInfo is who asks: the author of the change, mapped to a user of the cluster by the settings.
+// UserInfo is the user who makes the request: the author of the change, mapped to a user of the cluster by the
+// settings.
 type UserInfo struct {
 	Username string              `json:"username"`
 	UID      string              `json:"uid,omitempty"`
@@ -44,8 +43,8 @@ type Request struct {
 	Object      Object // nil for DELETE
 	OldObject   Object // nil for CREATE
 	SubResource string // "scale", "ephemeralcontainers"; empty for the object itself
-	// Parent is the kind that SubResource is of, where the object is not of that kind itself: a Scale of a Deployment.
-	// Only its group, version and kind are set.
+	// Parent is the kind that has SubResource, if the object is not of that kind itself, such as the Scale of a
+	// Deployment. Only its group, version and kind are set.
 	Parent Identity
 
 	UserInfo     UserInfo
@@ -53,15 +52,15 @@ type Request struct {
 	ClusterRoles []string
 
 	Place
-	// Inherited is Place as inherited policies may know it (see InheritedView); nil: there is no difference.
+	// Inherited is the Place as inherited policies see it (see InheritedView); nil: the same.
 	Inherited *Place
 }
 
-// Place is what the cluster knows of where the object of a request is.
+// Place is what is known about where in the cluster the object of a request is.
 type Place struct {
 	// Namespace is the Namespace object the request is in, nil where the repository declares none.
 	Namespace Object
-	// ClusterScoped is set where the objects are known to be in no namespace, though little is known of their kind: a
+	// ClusterScoped is set if objects of an otherwise unknown kind are known to have no namespace: a
 	// CustomResourceDefinition says so.
 	ClusterScoped bool
 }
@@ -69,12 +68,13 @@ type Place struct {
 // Known reports whether anything is known.
 func (p Place) Known() bool { return p.Namespace != nil || p.ClusterScoped }
 
-// Unplaced reports whether an object of the request, which names no namespace, is in one that is not known.
+// Unplaced reports whether an object of the request has no namespace field but belongs to a namespace, which is then
+// unknown.
 func (r *Request) Unplaced(id Identity) bool {
 	return !r.ClusterScoped && kinds.Unplaced(id.Group, id.Kind, id.Namespace)
 }
 
-// CurrentObject is the object the request is about: the new one, or the old one of a DELETE.
+// CurrentObject returns the object that the request is about: the new one, or the old one of a DELETE.
 func (r *Request) CurrentObject() Object {
 	if r.Object != nil {
 		return r.Object
@@ -82,7 +82,8 @@ func (r *Request) CurrentObject() Object {
 	return r.OldObject
 }
 
-// Identity names what the request is about: its object, as one of the kind whose subresource that is.
+// Identity returns the identity of the object that the request is about. For a subresource, the kind is that of its
+// parent.
 func (r *Request) Identity() Identity {
 	id := IdentityOf(r.CurrentObject())
 	if r.Parent.Kind != "" {
@@ -91,12 +92,12 @@ func (r *Request) Identity() Identity {
 	return id
 }
 
-// Identity names an object.
+// Identity identifies an object.
 type Identity struct {
 	Group, Version, Kind, Namespace, Name string
 }
 
-// APIVersion is the group and version as a manifest spells them.
+// APIVersion returns the group and version as in a manifest.
 func (i Identity) APIVersion() string {
 	if i.Group == "" {
 		return i.Version
@@ -120,7 +121,7 @@ func IdentityOf(o Object) Identity {
 	return id
 }
 
-// SplitVersion returns the group and the version that an apiVersion has; kinds of the core have no group.
+// SplitVersion returns the group and the version of an apiVersion; the group of core kinds is empty.
 func SplitVersion(apiVersion string) (group, version string) {
 	if group, version, ok := strings.Cut(apiVersion, "/"); ok {
 		return group, version
@@ -128,7 +129,7 @@ func SplitVersion(apiVersion string) (group, version string) {
 	return "", apiVersion
 }
 
-// LabelsOf returns the labels of an object, of those that are text; never nil, and the caller's own.
+// LabelsOf returns the labels of an object whose values are text. The map is never nil, and the caller may change it.
 func LabelsOf(o Object) labels.Set {
 	out := labels.Set{}
 	meta, _ := o["metadata"].(map[string]any)
@@ -141,8 +142,8 @@ func LabelsOf(o Object) labels.Set {
 	return out
 }
 
-// Cluster looks up other objects in what the repository declares. Implementations are safe
-// for concurrent use and never ask a network.
+// Cluster looks up other objects among those that the repository declares. Implementations are safe for concurrent use
+// and never use the network.
 type Cluster interface {
 	// Get returns the declared object, or nil and false where the repository declares none: whether
 	// the cluster has one is then unknown.
@@ -153,16 +154,16 @@ type Cluster interface {
 
 type inheritedView struct{}
 
-// InheritedView returns a context in which a Cluster is asked for an inherited policy (see policy.Source). What counts
-// there is up to the Cluster: who must not loosen a policy must not answer for it either.
+// InheritedView returns a context in which a Cluster is asked for an inherited policy (see policy.Source). The Cluster
+// decides which objects count then: whoever must not loosen a policy must not be able to influence its look-ups either.
 func InheritedView(ctx context.Context) context.Context {
 	return context.WithValue(ctx, inheritedView{}, true)
 }
 
-// IsInheritedView reports whether a context is one of InheritedView.
+// IsInheritedView reports whether a context was made by InheritedView.
 func IsInheritedView(ctx context.Context) bool { return ctx.Value(inheritedView{}) != nil }
 
-// NeedsNamespace means that a decision needs the namespace that an object comes to be in: nothing names it.
+// NeedsNamespace returns the error for a decision that needs the namespace of an object, which nothing states.
 func NeedsNamespace(id Identity) *NeedsClusterError {
 	return &NeedsClusterError{What: "the namespace of " + id.Kind + " " + id.Name}
 }
@@ -177,16 +178,16 @@ func (e *NeedsClusterError) Error() string { return needsCluster + e.What }
 
 const needsCluster = "needs the cluster: "
 
-// Needed returns what a message says that is needed of the cluster; "" where it says nothing of it.
+// Needed returns what is needed of the cluster according to a message; "" if the message does not say.
 func Needed(message string) string {
 	_, what, _ := strings.Cut(message, needsCluster)
 	what, _, _ = strings.Cut(what, ";") // what follows if it is not so
 	return what
 }
 
-// UnreadableError means that what is evaluated has a form that neither the API server nor Kyverno reads: text where a
-// list belongs, a container without a name. What meets one is an error, also where other errors count as "does not
-// apply".
+// UnreadableError means that a value has a form that neither the API server nor Kyverno can read: text in place of a
+// list, a container without a name. A rule that needs the value gives an error, even where other errors count as "does
+// not apply".
 type UnreadableError struct{ Err error }
 
 func (e *UnreadableError) Error() string { return e.Err.Error() }

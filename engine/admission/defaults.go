@@ -28,8 +28,8 @@ func WithDefaults(o Object) Object {
 	return out
 }
 
-// dropNulls takes away the fields that are null, but not the entries of maps that have keys of the user's: there, null
-// is the empty value.
+// dropNulls removes fields that are null, but not the entries of maps whose keys the user chooses: there null is the
+// empty value.
 func dropNulls(v any) {
 	switch v := v.(type) {
 	case object:
@@ -47,11 +47,11 @@ func dropNulls(v any) {
 	}
 }
 
-// userKeys are the fields that are such maps.
+// userKeys are the fields whose maps have keys that the user chooses.
 var userKeys = map[string]bool{"labels": true, "annotations": true, "matchLabels": true, "nodeSelector": true,
 	"selector": true, "data": true, "stringData": true, "limits": true, "requests": true, "capacity": true, "parameters": true}
 
-// rules returns what gives objects of a kind their defaults, nil for a kind that has none here.
+// rules returns the function that sets the defaults of a kind, nil for a kind without defaults here.
 func rules(group, kind string) func(object) {
 	switch group + "/" + kind {
 	case "/Pod":
@@ -97,20 +97,20 @@ func rules(group, kind string) func(object) {
 	return nil
 }
 
-// set gives a field a value unless it has one; null is none.
+// set sets a field unless it has a value; null counts as no value.
 func set(o object, field string, value any) {
 	if o != nil && o[field] == nil {
 		o[field] = value
 	}
 }
 
-// child returns the object at a field, made where there is none; nil where something else is there.
+// child returns the object at a field, and creates it if it is missing; nil if the value is no object.
 func child(o object, field string) object {
 	set(o, field, object{})
 	return existing(o, field)
 }
 
-// existing returns the object at a field, nil where there is none. Nothing is ever set in a nil object.
+// existing returns the object at a field, nil if there is none. Setting a field of a nil object does nothing.
 func existing(o object, field string) object {
 	c, _ := o[field].(object)
 	return c
@@ -240,7 +240,7 @@ func webhooks(o object, mutating bool) {
 	})
 }
 
-// latest reports whether an image is named by the tag latest, or by no tag and no digest, which means the same
+// latest reports whether an image has the tag latest, or no tag and no digest, which means the same
 // (https://kubernetes.io/docs/concepts/containers/images/#imagepullpolicy-defaulting).
 func latest(image string) bool {
 	if strings.Contains(image, "@") {

@@ -7,8 +7,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// PodPointer describes where the objects of a kind of Kubernetes have their pod: the pointer of what holds its metadata
-// and spec. It returns false for all other kinds.
+// PodPointer returns where objects of a Kubernetes kind have their pod: the pointer of the value with its metadata and
+// spec. It returns false for all other kinds.
 func PodPointer(kind string) (pointer string, ok bool) {
 	switch kind {
 	case "Pod":
@@ -21,8 +21,8 @@ func PodPointer(kind string) (pointer string, ok bool) {
 	return "", false
 }
 
-// MapAt is the map at a pointer of an object, nil where it, or what it stands in, is not there or null. The pointer has no
-// escapes. The error is an *UnreadableError where any of them is something else than a map.
+// MapAt returns the map at a pointer of an object, nil if it or a value on the way is missing or null. The pointer has
+// no escapes. The error is an *UnreadableError if one of them is not a map.
 func MapAt(o Object, pointer string) (map[string]any, error) {
 	m := o
 	for rest := pointer; rest != ""; {

@@ -8,9 +8,9 @@ import (
 // Authenticated is the group of every user that the API server knows.
 const Authenticated = "system:authenticated"
 
-// Completed returns the user with the groups that the API server adds to those of whoever proves to be them
-// (https://kubernetes.io/docs/reference/access-authn-authz/authentication/). The user of the zero value is somebody,
-// too: nobody else gets as far as admission.
+// Completed returns the user with the groups that the API server adds for every authenticated user
+// (https://kubernetes.io/docs/reference/access-authn-authz/authentication/). The zero value counts as an authenticated
+// user, too, since nobody else reaches admission.
 func (u UserInfo) Completed() UserInfo {
 	u.Groups = slices.Clone(u.Groups)
 	add := func(group string) {

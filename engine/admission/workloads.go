@@ -122,7 +122,7 @@ func deployment(o object) {
 	rolling(spec, "strategy", object{"maxSurge": "25%", "maxUnavailable": "25%"})
 }
 
-// rolling makes an update strategy one that rolls, with limits, unless another one is chosen.
+// rolling makes an update strategy a rolling one, with limits, unless another one is chosen.
 func rolling(spec object, field string, limits object) {
 	strategy := child(spec, field)
 	set(strategy, "type", "RollingUpdate")

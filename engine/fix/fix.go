@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Placeholder stands in a value for what a person has to choose.
+// Placeholder is in a value where a person has to choose.
 const Placeholder = "<value>"
 
-// Requirement is what one comparison asks of a field. Words complete "expected: ...".
+// Requirement is what one comparison requires of a field. Words complete the sentence "expected: ...".
 type Requirement struct {
 	Words   string
 	Changes []Change // worth trying, the best first
-	// Of is the text that was looked at, of the field or of what is a part of it, and Part what of it is wrong.
+	// Of is the text that was compared: the field or a part of it. Part is the wrong part of that text.
 	Of   string
 	Part Part
 }
@@ -33,12 +33,12 @@ type Change struct {
 	Example bool // other values do as well
 }
 
-// Write is the requirement of a field that must have one value.
+// Write returns the requirement for a field that must have one certain value.
 func Write(value any) Requirement {
 	return Requirement{Words: Text(value), Changes: []Change{{Value: value}}}
 }
 
-// Choose returns the edits that write one of several values; each is an example where there are several.
+// Choose returns the edits that write one of several values. If there are several, each counts as an example.
 func Choose(values ...any) []Change {
 	var out []Change
 	for _, v := range values[:min(len(values), maxChoices)] {
@@ -49,13 +49,13 @@ func Choose(values ...any) []Change {
 
 const maxChoices = 4
 
-// Sheet collects requirements by the pointer of the field they are about. The nil sheet takes none.
+// Sheet collects requirements by the pointer of the field that they are about. A nil sheet ignores them.
 type Sheet struct {
 	fields map[string][]Requirement
 	order  []string
 }
 
-// Add writes a requirement down, each once.
+// Add adds a requirement, unless it is there already.
 func (s *Sheet) Add(field string, h Requirement) {
 	if s == nil || h.Words == "" {
 		return
@@ -77,13 +77,13 @@ func (s *Sheet) Add(field string, h Requirement) {
 // At returns the requirements about a field.
 func (s *Sheet) At(field string) []Requirement { return s.fields[field] }
 
-// Fields returns the fields that have requirements, in the order in which the first of each was written.
+// Fields returns the fields that have requirements, in the order in which they got the first one.
 func (s *Sheet) Fields() []string { return s.order }
 
 // maxText is how much of a value is shown in words.
 const maxText = 200
 
-// Text is a value as people read it in a sentence.
+// Text returns a value for a sentence that people read.
 func Text(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -127,7 +127,7 @@ func sorted(m map[string]any) []string {
 	return keys
 }
 
-// List is a few of many values, and how many there are.
+// List returns the first of many values, and how many there are.
 func List(values []any) string {
 	const few = 8
 	var parts []string
@@ -140,7 +140,7 @@ func List(values []any) string {
 	return clip(strings.Join(parts, ", "))
 }
 
-// OneOf is "one of a, b", or the value alone where there is one.
+// OneOf returns "one of a, b", or the value alone if there is only one.
 func OneOf(values []any) string {
 	values = unique(values)
 	if len(values) == 1 {
@@ -149,7 +149,7 @@ func OneOf(values []any) string {
 	return "one of " + List(values)
 }
 
-// NoneOf is "none of a, b", or "anything but a".
+// NoneOf returns "none of a, b", or "anything but a".
 func NoneOf(values []any) string {
 	values = unique(values)
 	if len(values) == 1 {

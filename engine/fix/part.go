@@ -5,11 +5,11 @@ import (
 	"unicode"
 )
 
-// Part is a part of a text, in bytes. The zero value is all of it, or a part that is not known.
+// Part is a part of a text, in bytes. The zero value means the whole text, or an unknown part.
 type Part struct{ From, To int }
 
-// In returns where in the text of a field the part is that a requirement is about: what the rule looked at may be a part of
-// the text itself, as the tag of an image is.
+// In returns which part of a field's text a requirement is about: the rule may have compared only a part of the text,
+// such as the tag of an image.
 func (h Requirement) In(text string) Part {
 	if h.Of == "" || text == "" {
 		return Part{}
@@ -21,7 +21,7 @@ func (h Requirement) In(text string) Part {
 	return Part{at.From + h.Part.From, at.From + h.Part.To}.unless(len(text))
 }
 
-// unless is the zero value where the part is all of a text.
+// unless returns the zero value if the part is the whole text.
 func (p Part) unless(length int) Part {
 	if p.From <= 0 && p.To >= length || p.From >= p.To {
 		return Part{}
@@ -51,8 +51,9 @@ func placeOf(part, text string) Part {
 	return Part{at, at + len(part)}
 }
 
-// Against returns what of a text keeps it from being like a pattern with wildcards: the first character that the
-// pattern begins otherwise with, or else the last that it ends otherwise in.
+// Against returns the part of a text that keeps it from matching a pattern with wildcards: the first character that
+// differs from the start of the pattern, or else the last one that differs from its end. Without wildcards it is
+// everything from the first to the last difference.
 func Against(text, pattern string) Part {
 	first, last := strings.IndexAny(pattern, "*?"), strings.LastIndexAny(pattern, "*?")
 	begin, end := pattern, pattern
@@ -78,8 +79,8 @@ func Against(text, pattern string) Part {
 	return Part{}
 }
 
-// Like returns what of a text makes it like a pattern with wildcards: from the first to the last thing that the
-// pattern says, without the signs around it.
+// Like returns the part of a text that matches a pattern with wildcards: from the first to the last literal of the
+// pattern, without separators around it.
 func Like(text, pattern string) Part {
 	words := strings.FieldsFunc(pattern, func(r rune) bool { return r == '*' || r == '?' })
 	from, to := len(text), 0
@@ -106,8 +107,8 @@ func isSign(c byte) bool {
 	return c < unicode.MaxASCII && !unicode.IsLetter(rune(c)) && !unicode.IsDigit(rune(c))
 }
 
-// Furthest returns the part that the most of a text stands in front of: where several patterns would do, it is the
-// one that was most likely meant. It is the zero value where one of them has it.
+// Furthest returns the part that starts last: if several patterns are possible, it belongs to the one that was most
+// likely meant. It returns the zero value if one of the parts is zero.
 func Furthest(parts ...Part) (out Part) {
 	for i, p := range parts {
 		if p == (Part{}) {

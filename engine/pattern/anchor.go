@@ -15,8 +15,8 @@ const (
 	anchorAdd         anchor = '+'
 )
 
-// parseKey splits the key of a pattern into its anchor and the name of the field. The text is not empty
-// where the key looks like an anchor and is none: such a key would be compared literally and never match.
+// parseKey splits the key of a pattern into its anchor and the name of the field. It returns a text if the key looks
+// like an anchor but is none: such a key would be compared literally and never match.
 func parseKey(raw string) (kind anchor, name, problem string) {
 	key := strings.TrimSpace(raw)
 	open := strings.IndexByte(key, '(')
@@ -52,7 +52,7 @@ func isWordByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// Quote returns a token of a policy as messages show it, shortened to something a person can read.
+// Quote returns a token of a policy for a message, shortened for people to read.
 func Quote(token string) string {
 	const limit = 80
 	if runes := []rune(token); len(runes) > limit {

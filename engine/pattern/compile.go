@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// shape describes what a node of a pattern asks of the value it meets.
+// shape is the type that a node of a pattern requires of its value.
 type shape byte
 
 const (
@@ -27,8 +27,8 @@ type node struct {
 	anchors []entry // shapeMap: conditional, equality, negation, existence, in order of evaluation
 	fields  []entry // shapeMap: global anchors and plain keys, in order of evaluation
 
-	// expanded stands in place of this map where the object has labels (bit 1) or annotations (bit 2) for the pattern's
-	// to be compared with; nil where that makes no difference. See metadata.go.
+	// expanded replaces this map if the object has labels (bit 1) or annotations (bit 2) to compare with those of the
+	// pattern; nil if that makes no difference. See metadata.go.
 	expanded *[4]*node
 
 	elements []*node // shapeListOfMaps: only the first counts; shapeListOfLists: all
@@ -48,7 +48,7 @@ type entry struct {
 	some     []*node // existence anchor: each must match an element, which only a map can
 }
 
-// place describes where in the pattern a map is: wildcards in keys count only in labels and annotations.
+// place is where in the pattern a map is: wildcards in keys count only in labels and annotations.
 type place byte
 
 const (
@@ -115,8 +115,8 @@ func (c *compiler) compileKeys(raw map[string]any, at place) (*node, error) {
 	n := &node{shape: shapeMap}
 	keys := slices.Sorted(maps.Keys(raw))
 
-	// Kyverno evaluates plain keys in sorted order, but those with anchors below them (and global
-	// anchors) first and in reverse. The order decides between fail and skip, so it is kept.
+	// Kyverno evaluates plain keys in sorted order, but first, and in reverse, those with anchors below them (and
+	// global anchors). The order decides between fail and skip, so it is the same here.
 	var first, rest []entry
 	for _, key := range keys {
 		e, err := c.compileEntry(key, raw[key], at)
@@ -177,8 +177,8 @@ func (c *compiler) compileEntry(key string, raw any, at place) (entry, error) {
 	return e, nil
 }
 
-// compileList compiles all elements, so that errors in any of them are found. Only the first element of
-// a list of maps or scalars counts, as in Kyverno: it is the pattern of every element of the resource.
+// compileList compiles all elements, to find errors in any of them. As in Kyverno, only the first element of a list of
+// maps or scalars counts: it is the pattern for every element of the resource.
 func (c *compiler) compileList(raw []any) (*node, error) {
 	nodes := make([]*node, 0, len(raw))
 	anchored := false

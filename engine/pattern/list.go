@@ -45,8 +45,8 @@ func noListOfMaps(r *recorder) verdict {
 	return r.fail(r.here(), "invalid value: the existence anchor compares lists of maps")
 }
 
-// matchElements compares every element of a list with one map, or a list with a list of lists, element by element.
-// Elements whose condition is not met do not count; where none counts, the list is skipped.
+// matchElements compares every element of a list with one map, or, for a list of lists, the elements pairwise. Elements
+// whose condition is not met are ignored; if all are ignored, the list is skipped.
 func (n *node) matchElements(list []any, r *recorder) verdict {
 	if n.shape == shapeListOfLists {
 		if len(list) < len(n.elements) {
@@ -91,7 +91,7 @@ func (n *node) matchElements(list []any, r *recorder) verdict {
 	return pass
 }
 
-// join adds the reason of the last skip to those before it.
+// join appends the reason of the last skip to the earlier reasons.
 func (r *recorder) join(reasons string) string {
 	switch {
 	case r == nil:

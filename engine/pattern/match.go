@@ -8,15 +8,15 @@ import (
 	"github.com/lintel-bot/lintel/engine/fix"
 )
 
-// verdict is the answer of a part of a pattern.
+// verdict is the result of a part of a pattern.
 type verdict byte
 
 const (
 	pass verdict = iota
 	fail
 	skip // a condition below is not met
-	// skipNow is a skip that a global anchor of a map caused, on its way up to the next list or
-	// condition. Unlike other skips it makes the keys beside an equality anchor not apply, too.
+	// skipNow is a skip caused by a global anchor of a map, which applies up to the next list or condition. Unlike
+	// other skips it also disables the keys next to an equality anchor.
 	skipNow
 )
 
@@ -26,7 +26,7 @@ const (
 	negationMatched     = "negation anchor matched in resource: "
 )
 
-// match compares a value with the node. Without a recorder it stops as soon as the verdict is known.
+// match compares a value with the node. Without a recorder it stops as soon as the verdict is certain.
 func (n *node) match(value any, r *recorder) verdict {
 	switch n.shape {
 	case shapeMap:
@@ -100,7 +100,7 @@ func (n *node) matchScalar(value any, r *recorder) verdict {
 // (https://kyverno.io/docs/policy-types/cluster-policy/validate/#anchors-and-child-elements-conditional-and-equality).
 func (n *node) matchMap(m map[string]any, r *recorder) verdict {
 	if r != nil {
-		// Kyverno looks its anchors up before it expands the metadata.
+		// Kyverno looks up the anchors before it expands the metadata.
 		r.matched(n.anchors, m)
 	}
 	n = n.of(m)
@@ -120,7 +120,7 @@ func (n *node) matchMap(m map[string]any, r *recorder) verdict {
 		case v == fail && r.collecting():
 			failed = true
 		case failed:
-			// What follows would not be looked at once the failures are fixed.
+			// The following keys would not be evaluated once the failures are fixed.
 			return fail
 		default:
 			return v
@@ -132,9 +132,9 @@ func (n *node) matchMap(m map[string]any, r *recorder) verdict {
 	return pass
 }
 
-// matchAnchors evaluates the conditional, equality, negation and existence anchors of a map. When a
-// condition is not met, or a global anchor below says so, the map is skipped whatever the other anchors
-// say. A skip from further below an equality anchor counts only where no other anchor applies.
+// matchAnchors evaluates the conditional, equality, negation and existence anchors of a map. If a condition is not met,
+// or a global anchor below is not, the map is skipped whatever the other anchors result in. A skip from further below
+// an equality anchor counts only if no other anchor applies.
 func (n *node) matchAnchors(m map[string]any, r *recorder) verdict {
 	applied, skipped, skippedNow, failed := 0, 0, false, false
 	reasons, where := "", ""
@@ -198,9 +198,9 @@ func (e *entry) match(m map[string]any, r *recorder) verdict {
 	return e.matchField(e.name, value, ok, r)
 }
 
-// matchWild evaluates a key with wildcards in labels or annotations: the keys that match stand in its
-// place, if their value is text. Kyverno takes any one of them; here a condition is met when one of them meets it, and
-// everything else must hold for all, so that the answer is always the same and the stricter one.
+// matchWild evaluates a key with wildcards in labels or annotations for all keys that match and have text as their
+// value. Kyverno uses an arbitrary one of them. Here a condition is met if one of them meets it, and everything else
+// must hold for all of them, so that the result is always the same, and the stricter one.
 func (e *entry) matchWild(m map[string]any, r *recorder) verdict {
 	condition := e.anchor == anchorConditional || e.anchor == anchorGlobal
 	matched, result := false, pass
@@ -235,7 +235,7 @@ func (e *entry) matchWild(m map[string]any, r *recorder) verdict {
 	return result
 }
 
-// stands reports whether a key of a map stands for a key with wildcards.
+// stands reports whether a key of a map matches a key with wildcards.
 func (e *entry) stands(key string, value any) bool { return Wildcard(e.name, key) && isText(value) }
 
 // matchField evaluates an entry for the field of the given name, which may be absent.
@@ -285,7 +285,7 @@ func (e *entry) matchPlain(value any, present bool, parent mark, r *recorder) ve
 		return e.value.match(value, nil)
 	}
 	if !present && e.wild {
-		// No key could be named: the map that should hold one is the field.
+		// No key can be named, so the field is the map that lacks it.
 		r.pointer = r.pointer[:parent.pointer]
 	}
 	if !present && e.wild {
@@ -303,8 +303,7 @@ func (e *entry) matchPlain(value any, present bool, parent mark, r *recorder) ve
 	return e.value.match(value, r)
 }
 
-// matchCondition evaluates the value of a conditional or global anchor: anything but a pass means that
-// the pattern does not apply.
+// matchCondition evaluates the value of a conditional or global anchor: unless it passes, the pattern does not apply.
 func (e *entry) matchCondition(value any, prefix string, r *recorder) verdict {
 	if r == nil {
 		if e.value.match(value, nil) == pass {
@@ -335,7 +334,7 @@ func negated(r *recorder) verdict {
 	return fail
 }
 
-// show writes a value into a message, shortened to what a person reads.
+// show returns a value for a message, shortened for people to read.
 func show(value any) string {
 	const limit = 200
 	text := fmt.Sprint(value)

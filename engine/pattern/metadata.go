@@ -10,14 +10,14 @@ import (
 // text are left out, with their anchors (ExpandInMetadata of its package wildcards). What is left out is decided when the
 // pattern is compiled, for each combination of maps that an object can have.
 
-// The bits of the combinations.
+// The bits that are combined.
 const (
 	hasLabels      = 1
 	hasAnnotations = 2
 )
 
-// compileExpanded compiles the map once more without the entries that are left out, for each combination that leaves one
-// out. It is nil where none does.
+// compileExpanded compiles the map again without the ignored entries, for each combination of labels and annotations.
+// It returns nil if none is ignored.
 func (c *compiler) compileExpanded(raw map[string]any, at place) (*[4]*node, error) {
 	var out *[4]*node
 	for have := hasLabels; have <= hasLabels|hasAnnotations; have++ {
@@ -37,7 +37,8 @@ func (c *compiler) compileExpanded(raw map[string]any, at place) (*[4]*node, err
 	return out, nil
 }
 
-// withoutValues is a map of a pattern without the entries of its metadata's labels and annotations that are no text.
+// withoutValues returns a map of a pattern without the entries of its metadata's labels and annotations that are not
+// text.
 func withoutValues(raw map[string]any, have int) (out map[string]any, changed bool) {
 	key, metadata := child(raw, "metadata")
 	for _, part := range []struct {
@@ -62,7 +63,7 @@ func withoutValues(raw map[string]any, have int) (out map[string]any, changed bo
 	return out, true
 }
 
-// child is the map below a key of a pattern, anchored or not.
+// child returns the map below a key of a pattern, with or without an anchor.
 func child(of map[string]any, name string) (key string, value map[string]any) {
 	if m, ok := of[name]; ok {
 		value, _ = m.(map[string]any)
@@ -91,7 +92,7 @@ func isText(value any) bool {
 	return ok
 }
 
-// of is the node that stands for this map of a pattern where it meets a value.
+// of returns the node to use for a map of a pattern when it is compared with a value.
 func (n *node) of(m map[string]any) *node {
 	if n.expanded == nil {
 		return n

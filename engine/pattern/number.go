@@ -12,8 +12,8 @@ import (
 // and a suffix is far shorter.
 const maxNumber = 64
 
-// ParseQuantity parses a Kubernetes quantity such as 500m, 1.5Gi or 1e3. It returns false for what is not one, and for
-// texts of more than 64 bytes or exponents of more than two digits, which would make comparisons arbitrarily expensive.
+// ParseQuantity parses a Kubernetes quantity such as 500m, 1.5Gi or 1e3. It returns false for other texts, for texts of
+// more than 64 bytes, and for exponents of more than two digits, which would make comparisons arbitrarily expensive.
 func ParseQuantity(s string) (resource.Quantity, bool) {
 	if !startsNumber(s) {
 		return resource.Quantity{}, false
@@ -25,10 +25,10 @@ func ParseQuantity(s string) (resource.Quantity, bool) {
 	return q, err == nil
 }
 
-// ParseDuration parses a duration of Go such as 1h30m or -5s, and 0 without a unit. It returns false for
-// what is not one and for texts of more than 64 bytes.
+// ParseDuration parses a Go duration such as 1h30m or -5s, and 0 without a unit. It returns false for other texts and
+// for texts of more than 64 bytes.
 func ParseDuration(s string) (time.Duration, bool) {
-	// Checked first because the errors of time allocate and most values are not durations.
+	// This is checked first because the errors of package time allocate, and most values are no durations.
 	if !startsNumber(s) {
 		return 0, false
 	}
@@ -48,8 +48,8 @@ func startsNumber(s string) bool {
 	return c >= '0' && c <= '9' || c == '.' || c == '-' || c == '+'
 }
 
-// durationOf reads a value as a duration. Null counts as 0, as Kyverno does; numbers have no unit, so
-// only 0 is a duration.
+// durationOf reads a value as a duration. As in Kyverno, null counts as 0. Numbers have no unit, so only 0 is a
+// duration.
 func durationOf(value any) (time.Duration, bool) {
 	switch typed := value.(type) {
 	case nil:
@@ -98,7 +98,7 @@ func SplitRange(s string) (left, right, op string, ok bool) {
 	return left, right, op, true
 }
 
-// rangeEnd is the length of the end of a range that s starts with, 0 where it starts with none.
+// rangeEnd returns the length of the range end at the start of s, 0 if there is none.
 func rangeEnd(s string) int {
 	i := 0
 	digits := func() bool {

@@ -19,7 +19,7 @@ type Pattern struct {
 	root *node
 }
 
-// Verdict is what a pattern says of a resource.
+// Verdict is the result of a pattern for a resource.
 type Verdict int
 
 // The verdicts of a match.
@@ -29,7 +29,7 @@ const (
 	Skip                // a conditional or global anchor says that the pattern does not apply
 )
 
-// String is the verdict as Kyverno's reports spell it.
+// String returns the verdict as in Kyverno's reports.
 func (v Verdict) String() string {
 	switch v {
 	case Pass:
@@ -42,7 +42,7 @@ func (v Verdict) String() string {
 	return "unknown"
 }
 
-// Outcome is what matching one resource against one pattern said. The zero value is a pass.
+// Outcome is the result of matching one resource against one pattern. The zero value is a pass.
 type Outcome struct {
 	Verdict Verdict
 
@@ -81,7 +81,7 @@ func (p *Pattern) Match(resource any) Outcome {
 	case pass:
 		return Outcome{}
 	case fail:
-		// The first run only decides. The second one explains and goes on after a failure.
+		// The first run only decides. The second one explains, and continues after a failure.
 		r := newRecorder()
 		p.root.match(resource, r)
 		slices.Sort(r.fields)

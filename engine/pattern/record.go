@@ -8,23 +8,23 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// recorder collects why a match is not a pass. A match without one only decides.
+// recorder collects the reasons why a match does not pass. Without a recorder, a match only decides.
 type recorder struct {
 	pointer []byte   // RFC 6901 pointer to the value that is being matched
 	printed []byte   // the same as Kyverno prints it, from and to a slash
 	fields  []string // the leaves that fail
 
-	// muted counts the parts of the pattern around this one whose failures are not failures of the
-	// resource: conditions, and the elements an existence anchor tries.
+	// muted counts the enclosing parts of the pattern whose failures are not failures of the resource: conditions, and
+	// the elements that an existence anchor tries.
 	muted int
 
-	// text is the reason of the part that did not pass last, where the path Kyverno gives with it.
+	// text is the reason of the last part that did not pass, and where the path that Kyverno gives with it.
 	text, where string
 
 	first failure
 	found bool // first is set
 
-	// sheet takes what the parts that fail ask for; nil where nobody wants to know.
+	// sheet collects the requirements of the parts that fail; nil if they are not needed.
 	sheet *fix.Sheet
 
 	// anchors are those that were met, and whether the resource had the field anywhere. Kyverno keys
@@ -32,7 +32,7 @@ type recorder struct {
 	anchors map[string]bool
 }
 
-// failure is the one that Kyverno reports.
+// failure is the failure that Kyverno reports.
 type failure struct {
 	text     string
 	path     string
@@ -43,10 +43,10 @@ func newRecorder() *recorder {
 	return &recorder{printed: []byte{'/'}, anchors: map[string]bool{}}
 }
 
-// collecting reports whether a failure is recorded and the match goes on after it.
+// collecting reports whether failures are recorded and the match continues after them.
 func (r *recorder) collecting() bool { return r != nil && r.muted == 0 }
 
-// mark is the place to return to after a step into a value.
+// mark is a position to return to after a step into a value.
 type mark struct{ pointer, printed int }
 
 func (r *recorder) enter(name string) mark {
@@ -96,31 +96,31 @@ func (r *recorder) fail(path string, text ...string) verdict {
 	return fail
 }
 
-// wants writes down what a part of the pattern asks of the value here, which fails it.
+// wants records what a part of the pattern requires of the current value, which fails it.
 func (r *recorder) wants(what func() fix.Requirement) {
 	if r.collecting() && r.sheet != nil {
 		r.sheet.Add(string(r.pointer), what())
 	}
 }
 
-// silence takes no more of what is asked for until the function it returns is called.
+// silence stops recording requirements until the returned function is called.
 func (r *recorder) silence() (end func()) {
 	sheet := r.sheet
 	r.sheet = nil
 	return func() { r.sheet = sheet }
 }
 
-// report makes the last reason the first failure unless there is one.
+// report makes the last reason the failure, unless there is one already.
 func (r *recorder) report(negation bool) {
 	if !r.found {
 		r.first, r.found = failure{text: r.text, path: r.where, negation: negation}, true
 	}
 }
 
-// here is the path of the current value as Kyverno prints it.
+// here returns the path of the current value as Kyverno prints it.
 func (r *recorder) here() string { return string(r.printed) }
 
-// matched notes the anchors of a map that Kyverno looks up in the resource.
+// matched records the anchors of a map that Kyverno looks up in the resource.
 func (r *recorder) matched(anchors []entry, resource map[string]any) {
 	if r.found {
 		return
@@ -151,7 +151,7 @@ func (r *recorder) printedPath() string {
 	return r.first.path
 }
 
-// present reports whether a map has the field of an entry, or one that its wildcards match.
+// present reports whether a map has the field of an entry, or one that matches its wildcards.
 func (e *entry) present(m map[string]any) bool {
 	_, ok := m[e.name]
 	if !ok && e.wild {

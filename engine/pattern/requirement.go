@@ -9,15 +9,14 @@ import (
 	"github.com/lintel-bot/lintel/engine/fix"
 )
 
-// Explain writes down what the pattern asks of each field of a resource that fails it, by the pointers of
-// [Outcome.Fields].
+// Explain records what the pattern requires of each failing field of a resource, by the pointers of [Outcome.Fields].
 func (p *Pattern) Explain(resource any, sheet *fix.Sheet) {
 	r := newRecorder()
 	r.sheet = sheet
 	p.root.match(resource, r)
 }
 
-// requirement is what a node asks of a value that has another shape, or is not there.
+// requirement returns what a node requires of a value that is missing or has another type.
 func (n *node) requirement() fix.Requirement {
 	if n.shape == shapeScalar && !n.list {
 		return n.scalar.requirement(nil, false)
@@ -30,7 +29,7 @@ func (n *node) requirement() fix.Requirement {
 	return fix.Requirement{Words: words, Changes: []fix.Change{{Value: value, Example: example}}}
 }
 
-// words is what a node asks for.
+// words describes what a node requires.
 func (n *node) words() string {
 	switch n.shape {
 	case shapeScalar:
@@ -57,7 +56,7 @@ func (n *node) words() string {
 	return "no possible value: the pattern is an empty list, which nothing satisfies"
 }
 
-// words is what a key of a map asks for, "" where it is a condition.
+// words describes what a key of a map requires, "" if it is a condition.
 func (e *entry) words() string {
 	switch e.anchor {
 	case anchorNegation:
@@ -85,7 +84,7 @@ func (e *entry) words() string {
 	return name + ": " + w
 }
 
-// example is a value that the node takes; example is whether others do as well.
+// example returns a value that fulfills the node, and whether other values do as well.
 func (n *node) example(depth int) (value any, example, ok bool) {
 	if depth > maxDepth {
 		return nil, false, false
@@ -142,7 +141,7 @@ func (n *node) exampleMap(depth int) (value any, example, ok bool) {
 
 func (s *Scalar) takesNothing() bool { return s.Matches(nil) }
 
-// oneMore is the requirement of a list that lacks an element.
+// oneMore returns the requirement of a list that lacks an element.
 func (n *node) oneMore(length int) fix.Requirement {
 	h := fix.Requirement{Words: "a list that has an element with " + n.words()}
 	if value, _, ok := n.example(0); ok {
@@ -159,7 +158,7 @@ func anyValue() fix.Requirement {
 	return fix.Requirement{Words: "any value", Changes: []fix.Change{{Value: fix.Placeholder, Example: true}}}
 }
 
-// someKey is the requirement of a map that lacks a key that wildcards describe.
+// someKey returns the requirement of a map that lacks a key that matches wildcards.
 func (e *entry) someKey() fix.Requirement {
 	if e.anything {
 		return fix.Requirement{Words: "a key like " + e.name}
@@ -167,7 +166,7 @@ func (e *entry) someKey() fix.Requirement {
 	return fix.Requirement{Words: "a key like " + e.name + " with " + e.value.words()}
 }
 
-// stringly reports whether the value here is one of labels or annotations, which are always strings.
+// stringly reports whether the current value is in labels or annotations, whose values are always strings.
 func (r *recorder) stringly() bool {
 	at := string(r.pointer)
 	i := strings.LastIndexByte(at, '/')
@@ -175,7 +174,7 @@ func (r *recorder) stringly() bool {
 		strings.HasSuffix(at[:i], "/matchLabels"))
 }
 
-// requirement is what a leaf asks of a value; stringly values are strings whatever they look like.
+// requirement returns what a leaf requires of a value. Stringly values are strings whatever they look like.
 func (s *Scalar) requirement(have any, stringly bool) fix.Requirement {
 	h := fix.Requirement{Words: s.words(), Changes: s.changes(have, stringly)}
 	if text, ok := have.(string); ok {
@@ -184,7 +183,7 @@ func (s *Scalar) requirement(have any, stringly bool) fix.Requirement {
 	return h
 }
 
-// wrong is the part of a text that keeps a leaf from matching it.
+// wrong returns the part of a text that keeps a leaf from matching it.
 func (s *Scalar) wrong(text string) fix.Part {
 	var parts []fix.Part
 	for _, terms := range s.alternatives {
@@ -254,8 +253,8 @@ func (t *term) changes(have any, stringly bool) []fix.Change {
 	return nil
 }
 
-// typed gives the text of a pattern the type that the field most likely has: that of its value, or what the text
-// looks like.
+// typed converts the text of a pattern to the type that the field most likely has: that of its value, or the type that
+// the text looks like.
 func typed(text string, have any, stringly bool) any {
 	if _, isText := have.(string); isText || stringly {
 		return text

@@ -15,7 +15,7 @@ import (
 // concurrent use.
 type Scalar struct {
 	raw any
-	// any of these alternatives, all terms of one alternative; strings only
+	// one alternative has to match, with all of its terms; strings only
 	alternatives [][]term
 }
 
@@ -69,8 +69,8 @@ func (s *Scalar) matchOne(value any) bool {
 	return false
 }
 
-// isEmpty is the pattern null: the field is absent or has the zero value of its type. Maps and lists
-// are never empty in this sense.
+// isEmpty matches the pattern null: the field is missing or has the zero value of its type. Maps and lists are never
+// empty in this sense.
 func isEmpty(value any) bool {
 	switch typed := value.(type) {
 	case nil:
@@ -87,7 +87,7 @@ func isEmpty(value any) bool {
 	return false
 }
 
-// equalsInt compares with a whole number, which is a float to Kyverno as all numbers of a pattern are.
+// equalsInt compares with a whole number, which is a float in Kyverno like all numbers of a pattern.
 func equalsInt(value any, want int64) bool {
 	if got, ok := value.(int64); ok {
 		return got == int64(float64(want))
@@ -165,7 +165,7 @@ func compileTerm(text string) term {
 	return compileOperand(op, operand)
 }
 
-// splitOperator cuts the operator off a term. One character alone is never an operator.
+// splitOperator splits the operator off a term. A single character is never an operator.
 func splitOperator(text string) (operator, string) {
 	if len(text) < 2 {
 		return equal, text
@@ -189,8 +189,8 @@ func compileOperand(op operator, operand string) term {
 	return t
 }
 
-// match compares the value as a duration when both sides are one, else as a quantity when both are, else
-// as text, which has no order.
+// match compares as durations if both sides are durations, otherwise as quantities if both are, otherwise as text,
+// which has no order.
 func (t *term) match(value any) bool {
 	switch t.op {
 	case within:

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// words describes what a leaf asks for.
+// words describes what a leaf requires.
 func (s *Scalar) words() string {
 	text, isText := s.raw.(string)
 	switch {
