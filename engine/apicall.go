@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
-// lookupPath is a GET of the Kubernetes API, taken apart
+// lookupPath is the parsed path of a GET of the Kubernetes API
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris).
 type lookupPath struct {
 	group, version, namespace, resource, name string
@@ -91,8 +91,8 @@ func (e *entry) loadAPICall(s *variable.Scope) (any, error) {
 	return out, nil
 }
 
-// answer is the object or list that the repository declares, nil when it declares none: what the cluster has
-// is then not known.
+// answer is the object or list that the repository declares, nil if it declares none: then it is unknown what the
+// cluster has.
 func (l lookupPath) answer(s *variable.Scope) any {
 	cluster := s.Cluster()
 	kind := kinds.In(s.Context(), cluster, l.group, l.resource)

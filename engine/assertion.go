@@ -20,11 +20,11 @@ func (c *ruleCompiler) assertion(tree any) *assert.Tree {
 	return t
 }
 
-// maxResponses is how many results one rule gives about an object.
+// maxResponses limits how many results one rule gives about an object.
 const maxResponses = 100
 
-// assertion evaluates an assertion tree on what Kyverno hands to one: the objects and what is known of the
-// request, with the context entries of the rule as bindings.
+// assertion evaluates an assertion tree on the input that Kyverno gives it: the objects and what is known about the
+// request, with the rule's context entries as bindings.
 func (f *frame) assertion(t *assert.Tree) verdict {
 	bound := map[string]any{}
 	for _, name := range t.Names() {
@@ -55,7 +55,7 @@ func (f *frame) assertion(t *assert.Tree) verdict {
 	if f.request.Object == nil {
 		subject = "/oldObject"
 	}
-	// Each assertion that does not hold is a response of its own, as in Kyverno.
+	// Each assertion that fails is a response of its own, as in Kyverno.
 	var out []verdict
 	for _, x := range failures {
 		var fields []string
@@ -84,7 +84,7 @@ func (f *frame) assertion(t *assert.Tree) verdict {
 	return out[0]
 }
 
-// payload is what the tree of an assertion starts from.
+// payload is the input of an assertion tree.
 func (f *frame) payload() map[string]any {
 	request, _ := f.root()["request"].(map[string]any)
 	kind, _ := request["kind"].(map[string]any)

@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// check finds what the API server and Kyverno's own webhook would refuse in a policy and what compiling its
+// check finds mistakes in a policy that the API server or Kyverno's own webhook would refuse and that compiling its
 // rules does not find (https://kyverno.io/docs/policy-types/cluster-policy/policy-settings/).
 func check(d policy.Document, p *policy.ClusterPolicy, trees []any) []policy.Problem {
 	c := &checker{doc: d, namespaced: d.Kind == "Policy", background: p.Spec.Background == nil || *p.Spec.Background}
@@ -33,7 +33,7 @@ func check(d policy.Document, p *policy.ClusterPolicy, trees []any) []policy.Pro
 	return append(c.problems, deprecated(d, p)...)
 }
 
-// outdated warns of versions that Kyverno is about to remove.
+// outdated warns about versions that Kyverno is about to remove.
 func outdated(d policy.Document) []policy.Problem {
 	if d.Group() != "kyverno.io" || d.Version() != "v2alpha1" {
 		return nil
@@ -41,7 +41,7 @@ func outdated(d policy.Document) []policy.Problem {
 	return []policy.Problem{d.Deprecation("/apiVersion", "kyverno.io/v2alpha1 is deprecated: use kyverno.io/v2")}
 }
 
-// checkException finds what the API server and Kyverno would refuse in an exception of kyverno.io
+// checkException finds mistakes in an exception of kyverno.io that the API server or Kyverno would refuse
 // (https://kyverno.io/docs/exceptions/).
 func checkException(d policy.Document, e policy.PolicyException) []policy.Problem {
 	c := &checker{doc: d, background: e.Spec.Background == nil || *e.Spec.Background}
@@ -69,11 +69,11 @@ func (c *checker) warn(pointer, format string, args ...any) {
 	c.problems = append(c.problems, c.doc.Warning(pointer, format, args...))
 }
 
-// checkMetadata checks the names that every object has
+// checkMetadata checks the names of an object
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/names/).
 func checkMetadata(d policy.Document, m policy.Metadata) []policy.Problem {
 	c := &checker{doc: d}
-	// What still is a template of another tool has no name yet.
+	// A name that is a template of another tool is not final yet.
 	if m.Name != "" && !strings.ContainsAny(m.Name, "{}$") {
 		if bad := validation.IsDNS1123Subdomain(m.Name); len(bad) > 0 {
 			c.bad("/metadata/name", "%q is not a valid name of an object: use lower case letters, digits, - and . "+
@@ -93,7 +93,7 @@ func checkMetadata(d policy.Document, m policy.Metadata) []policy.Problem {
 		if len(validation.IsQualifiedName(k)) > 0 {
 			c.bad(at, "%q is not a valid label key: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
 		}
-		// A date with colons is not a value of a label, but what it says is clear.
+		// A date with colons is no valid value of a label, but its meaning is clear.
 		if len(validation.IsValidLabelValue(v)) > 0 && !strings.ContainsAny(v, "{}$") && k != ttlLabel {
 			c.bad(at, "%q is not a valid label value: use up to 63 letters, digits, -, _ and .", v)
 		}
@@ -160,7 +160,7 @@ func (c *checker) spec(s *policy.Spec) {
 	}
 }
 
-// overrides reports namespaces that two overrides claim for different actions.
+// overrides reports namespaces that two overrides with different actions apply to.
 func (c *checker) overrides(pointer string, list []policy.FailureActionOverride) {
 	claimed := map[string]string{}
 	for i, o := range list {
@@ -182,7 +182,7 @@ func (c *checker) overrides(pointer string, list []policy.FailureActionOverride)
 	}
 }
 
-// controllers checks the annotation that says which rules are generated.
+// controllers checks the annotation that chooses for which pod controllers rules are generated.
 func (c *checker) controllers(p *policy.ClusterPolicy) {
 	value, ok := p.Metadata.Annotations[match.AutogenAnnotation]
 	if c.annotated = ok; !ok {
@@ -238,8 +238,8 @@ func (c *checker) rule(at string, r *policy.Rule, tree any) {
 	}
 }
 
-// block checks what depends on more than the block itself: the kind of the policy and whether it is for
-// background scans.
+// block checks what depends on more than the block itself: the kind of the policy, and whether it applies to background
+// scans.
 func (c *checker) block(at string, m policy.Match, validates bool) {
 	for at, f := range filters(at, m) {
 		if c.background {
@@ -305,8 +305,7 @@ func didYouMean(near string) string {
 	return fmt.Sprintf(": did you mean %q?", near)
 }
 
-// metadata refuses labels and annotations of a pattern that are not text: the objects that are compared have
-// nothing else there.
+// metadata refuses labels and annotations in a pattern that are not text, since those of objects are always text.
 func (c *checker) metadata(at string, pattern any) {
 	for _, path := range []string{"/metadata", "/spec/template/metadata"} {
 		for _, part := range []string{"labels", "annotations"} {
@@ -325,7 +324,8 @@ func (c *checker) metadata(at string, pattern any) {
 	}
 }
 
-// operations checks what conditions compare the operation of the request with, and durations that are written as such.
+// operations checks the values that conditions compare with the operation of the request, and durations that are
+// literals.
 func (c *checker) operations(at string, conditions any) {
 	allowed := []string{"CREATE", "UPDATE", "DELETE", "CONNECT"}
 	walkMaps(conditions, at, func(pointer string, m map[string]any) {
@@ -362,7 +362,7 @@ func walkMaps(v any, at string, visit func(pointer string, m map[string]any)) {
 	}
 }
 
-// patchPaths refuses variables in the paths of a JSON patch, which Kyverno does not resolve there
+// patchPaths refuses variables in the paths of a JSON patch, where Kyverno does not resolve them
 // (https://kyverno.io/docs/policy-types/cluster-policy/variables/#evaluation-order).
 func (c *checker) patchPaths(at, patch string) {
 	for i, line := range strings.Split(patch, "\n") {

@@ -12,15 +12,15 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// identifier is a name that CEL can refer to.
+// identifier matches a valid identifier of CEL.
 var identifier = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 })
 
-// checkCEL finds what the API server would refuse in a policy or an exception that is written in CEL, and
-// what compiling its expressions does not find
-// (https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/validating-admission-policy-v1/).
-// The parts that all the kinds share are read by their place.
+// checkCEL finds mistakes in a CEL policy or exception that the API server would refuse and that compiling its
+// expressions does not find
+// (https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/validating-admission-policy-v1/). Parts that
+// all the kinds share are found by their path.
 func checkCEL(d policy.Document) []policy.Problem {
 	c := &checker{doc: d, namespaced: strings.HasPrefix(d.Kind, "Namespaced")}
 	var metadata policy.Metadata
@@ -115,7 +115,7 @@ func (c *checker) resourceRules(pointer string, list []policy.ResourceRule) {
 	}
 }
 
-// checkCELException finds what is wrong with an exception of policies.kyverno.io besides its expressions.
+// checkCELException finds mistakes in an exception of policies.kyverno.io, except in its expressions.
 func checkCELException(d policy.Document, e policy.CELException) []policy.Problem {
 	problems := checkCEL(d)
 	known := slices.DeleteFunc(slices.Collect(maps.Keys(kindsOf[d.Group()])),

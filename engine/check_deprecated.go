@@ -8,7 +8,7 @@ import (
 
 const fixes = ` ("lintel fix" rewrites it)`
 
-// deprecated warns of fields that have moved
+// deprecated warns about fields that have moved
 // (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action).
 func deprecated(d policy.Document, p *policy.ClusterPolicy) []policy.Problem {
 	var out []policy.Problem
@@ -70,7 +70,7 @@ func deprecated(d policy.Document, p *policy.ClusterPolicy) []policy.Problem {
 	return out
 }
 
-// direct reports whether a block is a filter itself and not a list of them.
+// direct reports whether a block is itself a filter and not a list of filters.
 func direct(m policy.Match) bool {
 	f := m.ResourceFilter
 	r := f.Resources

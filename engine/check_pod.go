@@ -9,9 +9,9 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// besidePod warns of Pod beside kinds of which none makes pods: Kyverno then writes no rules for pod controllers
-// (https://kyverno.io/docs/policy-types/cluster-policy/autogen/), so that Deployments go unchecked, which is
-// rarely meant.
+// besidePod warns if a rule matches Pod together with other kinds that are no pod controllers: Kyverno then generates
+// no rules for pod controllers (https://kyverno.io/docs/policy-types/cluster-policy/autogen/), so that Deployments are
+// not checked, which is rarely intended.
 func (c *checker) besidePod(at string, m policy.Match) {
 	if c.annotated {
 		return // somebody thought about it
@@ -36,7 +36,7 @@ func (c *checker) besidePod(at string, m policy.Match) {
 	}
 }
 
-// filters goes through the filters of a block and where they are.
+// filters yields the filters of a block and their pointers.
 func filters(at string, m policy.Match) iter.Seq2[string, policy.ResourceFilter] {
 	return func(yield func(string, policy.ResourceFilter) bool) {
 		if !yield(at, m.ResourceFilter) {

@@ -14,22 +14,23 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// placeholder stands for the value of a variable inside another one, which nobody knows yet.
+// placeholder replaces a variable inside another one, since its value is not known yet.
 const placeholder = "lintelvalue"
 
-// innermost is a variable with none inside, not after a backslash; the expression is the second group.
+// innermost matches a variable that contains no other and is not escaped by a backslash; the second group is the
+// expression.
 var innermost = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(^|[^\\])\{\{-?((?:\{[^{}]*\}|[^{}])*)\}\}`)
 })
 
-// ofUser is a part of a request that only an admission review has: a background scan has no user
+// ofUser matches a part of a request that only an admission review has: a background scan has no user
 // (https://kyverno.io/docs/policy-types/cluster-policy/policy-settings/, "background").
 var ofUser = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(
 		`(?:^|[^.\w])(serviceAccountName|serviceAccountNamespace|request\.(?:userInfo|roles|clusterRoles))\b`)
 })
 
-// variableChecker looks in a rule for variables that nothing defines.
+// variableChecker finds variables in a rule that are not defined.
 type variableChecker struct {
 	doc        policy.Document
 	base       string // pointer of the rule
@@ -38,7 +39,7 @@ type variableChecker struct {
 	problems   []policy.Problem
 }
 
-// names are the variables that are defined at a place.
+// names are the variables that are defined at some point of a rule.
 type names map[string]bool
 
 func (n names) with(more ...string) names {
@@ -49,9 +50,9 @@ func (n names) with(more ...string) names {
 	return out
 }
 
-// checkVariables reports the variables of a rule that are neither predefined nor defined before by its context
-// (https://kyverno.io/docs/policy-types/cluster-policy/variables/), and, in a policy for background scans,
-// those about the user.
+// checkVariables reports the variables of a rule that are neither predefined nor defined earlier by its context
+// (https://kyverno.io/docs/policy-types/cluster-policy/variables/), and, in a policy for background scans, variables
+// about the user.
 func checkVariables(d policy.Document, base string, tree any, r *policy.Rule, background bool) []policy.Problem {
 	c := &variableChecker{doc: d, base: base, tree: tree, background: background &&
 		(r.Mutate == nil || r.Mutate.Targets == nil)}
@@ -86,7 +87,7 @@ func checkVariables(d policy.Document, base string, tree any, r *policy.Rule, ba
 		}
 	}
 	if m := r.Mutate; m != nil {
-		// Targets can have a context of their own, which is in sight of the patches.
+		// Targets may have a context of their own, whose entries the patches can use.
 		targets, _ := m.Targets.([]any)
 		for _, t := range targets {
 			t, _ := t.(map[string]any)
@@ -112,7 +113,7 @@ func root(name string) string {
 	return strings.Trim(name, `"`)
 }
 
-// inElement adds what is defined in a foreach at a depth, counted from 0.
+// inElement returns the names with those that a foreach at a depth (from 0) defines.
 func (c *variableChecker) inElement(known names, depth int) names {
 	out := known.with("element", "elementIndex")
 	for i := range depth + 1 {
@@ -154,7 +155,7 @@ func (c *variableChecker) forEachMutation(at string, f policy.ForEachMutation, k
 // (https://kyverno.io/docs/policy-types/cluster-policy/external-data-sources/).
 var reserved = []string{"images", "request", "serviceAccountName", "serviceAccountNamespace", "element", "elementIndex"}
 
-// context checks the entries in their order: each one sees those before it.
+// context checks the entries in their order: each may use those before it.
 func (c *variableChecker) context(at string, list []policy.ContextEntry, known names) names {
 	for i, e := range list {
 		here := fmt.Sprintf("%s/%d", at, i)
@@ -173,7 +174,7 @@ func (c *variableChecker) context(at string, list []policy.ContextEntry, known n
 	return known
 }
 
-// source checks what the source of an entry has to say.
+// source checks the source of an entry.
 func (c *variableChecker) source(at string, e policy.ContextEntry) {
 	if v := e.Variable; v != nil && v.Default != nil && v.JMESPath == "" {
 		c.bad(at+"/variable/default", "the default of %q is never used: it replaces only the result of a jmesPath "+
@@ -198,7 +199,7 @@ func (c *variableChecker) bad(pointer, format string, args ...any) {
 	c.problems = append(c.problems, c.doc.Problem(c.base+pointer, format, args...))
 }
 
-// expression checks a field that is an expression as a whole. Variables in it are those of strings.
+// expression checks a field that is an expression as a whole. The variables in it are checked by strings.
 func (c *variableChecker) expression(at, source string, known names) {
 	if source == "" || strings.Contains(source, "{{") {
 		return
@@ -216,7 +217,7 @@ func (c *variableChecker) strings(at string, known names) {
 	})
 }
 
-// templates checks the variables of one string, from the inside out.
+// templates checks the variables of one string, the innermost first.
 func (c *variableChecker) templates(pointer, s string, known names) {
 	text, at := s, 0
 	for range 1000 {
@@ -232,7 +233,7 @@ func (c *variableChecker) templates(pointer, s string, known names) {
 			continue
 		}
 		source := strings.TrimSpace(text[at+m[4] : at+m[5]])
-		// The place is the one in the string as written, which may have changed behind the first variable.
+		// The position is that in the string as written, which may differ after the first variable.
 		offset := strings.Index(s, text[at+m[3]:at+m[1]])
 		before := s[:max(offset, 0)]
 		line, column := c.doc.TextPosition(c.base+pointer, 1+strings.Count(before, "\n"),
@@ -243,7 +244,8 @@ func (c *variableChecker) templates(pointer, s string, known names) {
 	}
 }
 
-// reads checks what one expression reads. Dynamic ones hold values of other variables and may be no expression yet.
+// reads checks which variables one expression reads. A dynamic one contains the values of other variables, so its text
+// may be no valid expression yet.
 func (c *variableChecker) reads(source string, line, column int, known names, dynamic bool) {
 	report := func(warning bool, format string, args ...any) {
 		c.problems = append(c.problems, policy.Problem{Path: c.doc.Path, Line: line, Column: column, Warning: warning,
@@ -276,7 +278,7 @@ func (c *variableChecker) reads(source string, line, column int, known names, dy
 		default:
 			message += ": add it to the context, before its first use"
 		}
-		// With || an expression goes on where a name is missing, so that the rule can still be evaluated.
+		// With || an expression continues if a name is missing, so the rule can still be evaluated.
 		report(strings.Contains(source, "||"), "%s", message)
 	}
 }

@@ -7,9 +7,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// CompilePolicies reads and compiles all policies of the files; documents of other kinds are ignored. It
-// returns every problem of every file in one go. A policy with a problem that is not a warning is not in the
-// set. The set is never nil.
+// CompilePolicies reads and compiles all policies in the files and ignores documents of other kinds. It returns every
+// problem of every file at once. A policy is not in the set if one of its problems is an error. The set is never nil.
 func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Problem) {
 	out := &Policies{options: o, byRef: map[PolicyRef]compiled{}, about: map[PolicyRef]About{}}
 	var problems []policy.Problem
@@ -70,7 +69,7 @@ func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Pr
 	return out, sorted(problems)
 }
 
-// sorted puts problems in the order of files and lines, each once.
+// sorted sorts problems by file and line and removes duplicates.
 func sorted(problems []policy.Problem) []policy.Problem {
 	slices.SortStableFunc(problems, func(a, b policy.Problem) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),

@@ -18,10 +18,10 @@ import (
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
-// maxForEach is how deep foreach may nest.
+// maxForEach limits how deep foreach may nest.
 const maxForEach = 10
 
-// body is what is evaluated: of a rule, or of one entry of its foreach.
+// body is the part of a rule, or of an entry of its foreach, that is evaluated.
 type body struct {
 	context       []*entry
 	preconditions *condition.Set
@@ -32,8 +32,8 @@ type body struct {
 	assert        *assert.Tree
 }
 
-// alternative is a pattern, compiled once where it holds no variables. Where it does, written is the pattern with
-// its variables as they are written, nil where that is none; it is not for matching.
+// alternative is a pattern. If it has no variables, it is compiled once. If it has, written is the pattern with the
+// variables unresolved, which is not used for matching; it is nil if that is no valid pattern.
 type alternative struct {
 	fixed, written *pattern.Pattern
 	tree           *variable.Tree
@@ -45,7 +45,7 @@ type alternatives struct {
 	tree  *variable.Tree
 }
 
-// deny holds the conditions of a deny; nil means that there are none and all is denied.
+// deny has the conditions of a deny. Nil means that there are none, and everything is denied.
 type deny struct{ conditions *condition.Set }
 
 type forEach struct {
@@ -90,7 +90,7 @@ func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
 	return out
 }
 
-// action compiles the failure action of a rule; what it does not say is as the policy says.
+// action compiles the failure action of a rule. Fields that it does not set are taken from the policy.
 func (c *ruleCompiler) action(v *policy.Validation) action {
 	now, bad := compileAction(c.doc, c.at("/validate"), v.FailureAction, v.FailureActionOverrides, "failureAction",
 		"failureActionOverrides")
@@ -102,7 +102,7 @@ func (c *ruleCompiler) action(v *policy.Validation) action {
 	return now.or(old).or(c.standard)
 }
 
-// parts compiles what a validate block and an entry of its foreach have in common.
+// parts compiles the fields that a validate block and an entry of its foreach have in common.
 func (c *ruleCompiler) parts(b *body, at string, one, some any, d *policy.Deny, list []policy.ForEach, depth int) {
 	if one != nil {
 		b.pattern = c.pattern(at+"/pattern", one)
@@ -228,8 +228,8 @@ func (c *ruleCompiler) fixedPattern(at string, raw any) *pattern.Pattern {
 	return p
 }
 
-// tryPattern looks for mistakes in a pattern whose variables have no values yet. What stands where a
-// variable will be says nothing. It is nil where the pattern is none as it is written.
+// tryPattern finds mistakes in a pattern whose variables have no values yet. The values of variables cannot be checked.
+// It returns nil if the pattern is not valid as written.
 func (c *ruleCompiler) tryPattern(at string, raw any) *pattern.Pattern {
 	p, err := pattern.Compile(raw)
 	var e *jsonpointer.Error
@@ -244,14 +244,14 @@ func (c *ruleCompiler) tryPattern(at string, raw any) *pattern.Pattern {
 	return nil
 }
 
-// failed reports an error of a compiler that was given the rule as its document.
+// failed reports an error of a compiler whose document was the rule.
 func (c *ruleCompiler) failed(at string, err error) {
 	pointer, message := located(err)
 	pointer = cmp.Or(pointer, at)
 	c.bad(pointer, "%s", message)
 }
 
-// failedBelow is like failed for a compiler that was given the part of the rule at a pointer.
+// failedBelow is like failed for a compiler whose document was the part of the rule at a pointer.
 func (c *ruleCompiler) failedBelow(at string, err error) {
 	pointer, message := located(err)
 	c.bad(at+pointer, "%s", message)

@@ -14,8 +14,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
-// compileRules compiles a ClusterPolicy or Policy. The second result names the rules in it that are only
-// evaluated in a cluster.
+// compileRules compiles a ClusterPolicy or Policy. The second result names its rules that are evaluated only in a
+// cluster.
 func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, []policy.Problem) {
 	var p policy.ClusterPolicy
 	problems := policy.Decode(d, &p)
@@ -98,7 +98,7 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 	return g, unsupported, problems
 }
 
-// ruleCompiler compiles one rule and collects everything that is wrong with it.
+// ruleCompiler compiles one rule and collects all of its problems.
 type ruleCompiler struct {
 	doc         policy.Document
 	base        string // pointer of the rule in the document
@@ -110,7 +110,7 @@ type ruleCompiler struct {
 	unsupported []policy.Problem
 }
 
-// at is the pointer in the document of one in the rule.
+// at returns the pointer in the document for a pointer in the rule.
 func (c *ruleCompiler) at(pointer string) string {
 	if c.generated {
 		return c.base

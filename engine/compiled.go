@@ -1,36 +1,36 @@
 package engine
 
-// compiled is a policy that can be evaluated. Each kind of policy has its implementation, and a row in the table of
-// kinds that says how its documents are compiled.
+// compiled is a policy that can be evaluated. Each kind of policy has an implementation, and an entry in the table of
+// kinds with the function that compiles its documents.
 type compiled interface {
-	// reference returns which policy it is.
+	// reference returns the reference to the policy.
 	reference() PolicyRef
 	// ruleNames returns the names of its rules, none for a policy that is one rule.
 	ruleNames() []string
-	// bind returns what is evaluated of the policy, in order, with the exceptions that may be about it.
+	// bind returns the steps that evaluate the policy, in order, with the exceptions that may apply to it.
 	bind(exceptions []*Exception) []step
-	// expected returns what a rule asks of a field, see [Policies.Expected].
-	// uses returns what a rule can use of exceptions.
+	// expected returns what a rule requires of a field, see [Policies.Expected]. uses returns what a rule can use of
+	// exceptions.
 	uses(rule string) Uses
 }
 
-// step is what of a policy is found by the kind of an object and evaluated at once: a rule, or a policy as a whole.
+// step is a unit of evaluation, which is found by the kind of an object: a rule, or a whole policy.
 type step interface {
-	// plurals returns the plural names of the kinds it can be about, nil for any.
+	// plurals returns the plural names of the kinds it can apply to, nil for any.
 	plurals() []string
 	// nothing reports whether it names only kinds and versions that certainly do not exist.
 	nothing() bool
-	// phase returns when it has its turn.
+	// phase returns the phase in which it is evaluated.
 	phase() phase
-	// called returns which rule it is, empty for a policy as a whole, and its line.
+	// called returns the name of the rule, empty for a whole policy, and its line.
 	called() (rule string, line int)
-	// explainMatch logs why it is not about the request.
+	// explainMatch logs why it does not apply to the request.
 	explainMatch(v *review)
-	// evaluate adds the results to those of the review; none where it is not about the request.
+	// evaluate adds its results to those of the review. It adds none if it does not apply to the request.
 	evaluate(v *review)
 }
 
-// phase is when in the way of a request through a cluster something is evaluated.
+// phase is the stage of a request in a cluster at which something is evaluated.
 type phase int
 
 const (
@@ -39,13 +39,13 @@ const (
 	validates
 )
 
-// whole is what policies that are CEL as a whole have in common: they are one rule, without a pattern.
+// whole is shared by the policies that are written in CEL: each counts as one rule, without a pattern.
 type whole struct{ ref PolicyRef }
 
 func (w *whole) reference() PolicyRef { return w.ref }
 func (w *whole) ruleNames() []string  { return nil }
 
-// panicked is the result of a policy that failed in a way nobody foresaw.
+// panicked is the result of a policy that panicked.
 func (w *whole) panicked(x any, mutation bool) []Result {
 	return []Result{{
 		Policy: w.ref, Line: w.ref.Line, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""},

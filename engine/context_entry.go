@@ -28,7 +28,7 @@ type entry struct {
 	needsArgument *variable.Tree
 }
 
-// query is a JMESPath expression that may hold variables itself.
+// query is a JMESPath expression that may contain variables.
 type query struct {
 	source string
 	fixed  *jmespath.Expression
@@ -108,7 +108,7 @@ func (c *ruleCompiler) entry(at, source string, e policy.ContextEntry) *entry {
 	return out
 }
 
-// template compiles the part of the rule at a pointer, nil when it is not written.
+// template compiles the part of the rule at a pointer. It returns nil if the rule has no such part.
 func (c *ruleCompiler) template(at string) *variable.Tree {
 	if jsonpointer.At(c.tree, at) == nil {
 		return nil
@@ -131,13 +131,13 @@ func (c *ruleCompiler) query(at, source string) *query {
 		return q
 	}
 	if q.tree = c.template(at); q.tree != nil {
-		// What an object holds goes into the expression as it is: variables in it are not the policy's.
+		// Text from an object is inserted as it is: variables in it are not evaluated, since they are not the policy's.
 		q.tree = q.tree.Shallow()
 	}
 	return q
 }
 
-// expression is the expression of a query, its variables resolved.
+// expression returns the expression of a query with its variables resolved.
 func (q *query) expression(s *variable.Scope, name string) (*jmespath.Expression, error) {
 	if q.fixed != nil {
 		return q.fixed, nil
@@ -157,8 +157,8 @@ func (q *query) expression(s *variable.Scope, name string) (*jmespath.Expression
 	return e, nil
 }
 
-// define makes the entries known in a scope, each to be loaded when it is first used. Values stand in for
-// entries that only a cluster could answer.
+// define adds the entries to a scope. Each is loaded when it is first used. Values are used for entries that only a
+// cluster could answer.
 func define(s *variable.Scope, entries []*entry, values map[string]any) {
 	for _, e := range entries {
 		if !e.variable && stands(values, e.name) {
@@ -177,7 +177,7 @@ func stands(values map[string]any, name string) bool {
 	return false
 }
 
-// needsCluster describes what of a cluster the entry would have to be loaded from.
+// needsCluster describes what the entry would have to load from a cluster.
 func (e *entry) needsCluster(s *variable.Scope) (any, error) {
 	what := e.needs
 	if e.needsArgument != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/trace"
 )
 
-// body evaluates what stands in a validate block or in an entry of its foreach, preconditions aside.
+// body evaluates a validate block or an entry of its foreach, except the preconditions.
 func (f *frame) body(b *body) verdict {
 	switch {
 	case b.deny != nil:
@@ -63,7 +63,7 @@ func (f *frame) pattern(a *alternative, subject any) verdict {
 	return failed(f.patternMessage("failed at path "+out.Path), f.place(out.Fields))
 }
 
-// patternMessage is the message of a pattern that did not match, in Kyverno's form.
+// patternMessage returns the message for a pattern that did not match, in Kyverno's form.
 func (f *frame) patternMessage(what string) string {
 	what = "rule " + f.rule.name + " " + what
 	message, ok := f.resolve(f.rule.message)
@@ -118,7 +118,7 @@ func (f *frame) anyPattern(a *alternatives, subject any) verdict {
 		default:
 			failures = append(failures, fmt.Sprintf("rule %s[%d] failed at path %s", f.rule.name, i, out.Path))
 		}
-		// The alternative with the fewest failing fields is the one that was most likely meant.
+		// The alternative with the fewest failing fields is most likely the intended one.
 		if len(out.Fields) > 0 && (fields == nil || len(out.Fields) < len(fields)) {
 			fields, nearest = out.Fields, i
 		}
@@ -162,7 +162,7 @@ func (f *frame) deny(b *body) verdict {
 		if f.sheet != nil {
 			f.wish(d.conditions.Remedies(f.scope))
 		}
-		// Most objects violate nothing: only for those that do is it found out what they violate.
+		// Most objects have no violation, so the failing fields are determined only for those that do.
 		out, err := d.conditions.Evaluate(f.scope)
 		if err != nil {
 			return broken("failed to check deny conditions", err)
@@ -175,7 +175,7 @@ func (f *frame) deny(b *body) verdict {
 		f.denied(b, fields)
 	}
 	if b.preconditions != nil && len(fields) == 1 && fields[0] == "" {
-		// What denies reads nothing of the object: then it is what the preconditions ask for that denies.
+		// If the deny conditions read nothing of the object, the preconditions are what causes the denial.
 		if out, err := b.preconditions.Evaluate(f.scope); err == nil {
 			fields = f.trace(out.Reads)
 		}
@@ -194,8 +194,8 @@ func (f *frame) deny(b *body) verdict {
 	return failed(own, fields)
 }
 
-// forEach evaluates the entries of a foreach. The first element that fails gives the message, all that fail
-// give fields.
+// forEach evaluates the entries of a foreach. The message is that of the first failing element; the fields are those of
+// all failing ones.
 func (f *frame) forEach(entries []*forEach) verdict {
 	applied := 0
 	var listError error
@@ -237,8 +237,8 @@ func (f *frame) forEach(entries []*forEach) verdict {
 	return verdict{}
 }
 
-// and keeps the first verdict that is not a pass, and the fields of all failures. What is not known gives way
-// to what is: a violation is one whatever the cluster has.
+// and keeps the first verdict that is not a pass, and the fields of all failures. A known failure replaces an unknown
+// result, since it is a failure whatever the cluster has.
 func (d verdict) and(next verdict) verdict {
 	if d.outcome == "" || d.outcome == Unknown && (next.outcome == Fail || next.outcome == Error) {
 		return next
@@ -249,11 +249,11 @@ func (d verdict) and(next verdict) verdict {
 	return d
 }
 
-// maxElements bounds all foreach over one object, far above what the lists of an object of a cluster add up to.
+// maxElements limits the elements of all foreach over one object, far above what the lists of a real object have.
 const maxElements = 100_000
 
-// each evaluates one entry for all elements of its list. The verdict is none when no element fails; the
-// number is of those that passed.
+// each evaluates one entry for all elements of its list. The verdict is none if no element fails. The number is how
+// many elements passed.
 func (f *frame) each(e *forEach, list []any) (verdict, int) {
 	var first verdict
 	applied := 0

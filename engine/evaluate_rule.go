@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
-// verdict is what a rule, or an element of its foreach, came to. The zero value is none: nothing was looked at.
+// verdict is the result of a rule or of an element of its foreach. The zero value is none: nothing was evaluated.
 type verdict struct {
 	outcome Outcome
 	message string
@@ -23,7 +23,7 @@ type verdict struct {
 	line    int       // of the part of the rule that decided, 0 for the rule
 	more    []verdict // further failures that are results of their own; of them only message and fields count
 
-	// unmet means that an error is one of preconditions, which an element of a foreach may have.
+	// unmet marks an error as one of the preconditions of a foreach, which single elements may have.
 	unmet bool
 }
 
@@ -31,7 +31,7 @@ func failed(message string, fields []string) verdict {
 	return verdict{outcome: Fail, message: message, fields: fields}
 }
 
-// broken is the verdict of an error: unknown when it is only the cluster that is missing.
+// broken returns the verdict for an error: unknown if only data of the cluster is missing.
 func broken(what string, err error) verdict {
 	if needsCluster(err) {
 		return verdict{outcome: Unknown, message: what + ": " + err.Error()}
@@ -39,11 +39,11 @@ func broken(what string, err error) verdict {
 	return verdict{outcome: Error, message: what + ": " + err.Error()}
 }
 
-// unreadable reports whether an error is of what neither the API server nor Kyverno reads.
+// unreadable reports whether an error means that neither the API server nor Kyverno could read the object.
 func unreadable(err error) bool { return errors.As(err, new(*admission.UnreadableError)) }
 
-// rule evaluates one rule; ok is false when it is not about the request or has nothing to say. A rule that says
-// several things about an object, of which more are the further ones, has one outcome.
+// rule evaluates one rule. ok is false if it does not apply to the request or has no result. If a rule gives several
+// results about an object, more has those after the first, and all have the same outcome.
 func (v *review) rule(s *ruleStep) (out Result, more []verdict, ok bool) {
 	r := s.rule
 	defer func() {
@@ -74,7 +74,7 @@ func (v *review) rule(s *ruleStep) (out Result, more []verdict, ok bool) {
 		return Result{}, nil, false
 	}
 	if undecided != nil && d.outcome != Pass && d.outcome != Skip {
-		// Only an object that would violate the rule makes it matter whether the rule is about it.
+		// Whether the rule applies only matters if the object would violate it.
 		d.message = "whether the rule applies is not known: " + undecided.Error() + "; if it does: " + d.message
 		d.outcome = Unknown
 	}
@@ -97,7 +97,7 @@ func (v *review) result(r *rule, d verdict) Result {
 		Policy: r.policy.ref, Rule: r.name, Line: cmp.Or(d.line, r.line), Outcome: d.outcome, Message: d.message,
 		Exceptions: d.used, Combined: d.combine,
 		Mutation: r.mutation != nil, Patched: d.patched, Old: v.request.Object == nil,
-		// A mutate rule that cannot be applied denies the request, whatever the policy audits.
+		// If a mutate rule cannot be applied, the request is denied, even if the policy is in audit mode.
 		Enforce: r.mutation != nil || !r.policy.report && r.action.enforced(v.target),
 	}
 	if d.outcome == Error && r.policy.ignore && v.ctx.Err() == nil {
@@ -113,8 +113,8 @@ func (v *review) result(r *rule, d verdict) Result {
 	return out
 }
 
-// violatedBefore reports whether the old object of an update violates the rule, evaluated as if it were
-// created now by nobody that rules know.
+// violatedBefore reports whether the old object of an update violates the rule, evaluated as if it were created now by
+// a user that no rule mentions.
 func (v *review) violatedBefore(s *ruleStep) bool {
 	old := *v.request
 	old.Operation, old.Object, old.OldObject = admission.Create, v.request.OldObject, nil
@@ -126,7 +126,7 @@ func (v *review) violatedBefore(s *ruleStep) bool {
 	return ok && r.Outcome == Fail
 }
 
-// plain reports whether a rule needs no variables, so that no scope has to be made for it.
+// plain reports whether a rule uses no variables, so that it needs no scope.
 func (r *rule) plain() bool {
 	b := &r.body
 	return len(b.context) == 0 && b.preconditions == nil && b.deny == nil && len(b.forEach) == 0 && b.assert == nil &&
@@ -134,7 +134,7 @@ func (r *rule) plain() bool {
 		(b.pattern == nil || b.pattern.fixed != nil) && (b.anyPattern == nil || b.anyPattern.fixed != nil)
 }
 
-// decide evaluates a rule that is about the request.
+// decide evaluates a rule that applies to the request.
 func (v *review) decide(s *ruleStep) verdict {
 	r, exceptions := s.rule, s.exceptions
 	f := &frame{review: v, rule: r}
@@ -158,7 +158,7 @@ func (v *review) decide(s *ruleStep) verdict {
 	}
 	d := f.evaluate(excepted)
 	if pending != nil && (d.outcome == Fail || d.outcome == Error) {
-		// An exception may cover this: whether it does depends on what is not known.
+		// An exception may cover this, but that depends on something unknown.
 		return verdict{outcome: Unknown, message: d.message + "; " + pending.Error(), fields: d.fields}
 	}
 	return d
@@ -199,7 +199,7 @@ func (f *frame) mutate() verdict {
 	return verdict{outcome: Pass, message: "mutated " + id.Kind + "/" + id.Name + where, patched: patched}
 }
 
-// security checks a pod against a Pod Security Standard. Exceptions exempt controls of it.
+// security checks a pod against a Pod Security Standard. Exceptions may exclude controls.
 func (f *frame) security(excepted []*Exception) verdict {
 	if f.request.Operation == admission.Delete {
 		f.logDeletion(trace.PodSecurity)
@@ -235,7 +235,7 @@ func (f *frame) security(excepted []*Exception) verdict {
 	return failed(fmt.Sprintf("Validation rule '%s' failed. %s", f.rule.name, out.Message), out.Fields)
 }
 
-// skipped is the verdict of a rule that exceptions cover.
+// skipped returns the verdict for a rule that exceptions cover.
 func skipped(by []*Exception, combined bool) verdict {
 	var names []string
 	for _, x := range by {
@@ -245,7 +245,7 @@ func skipped(by []*Exception, combined bool) verdict {
 		used: by, combine: combined}
 }
 
-// resolve is the text of the rule's message; ok is false when its variables cannot be resolved.
+// resolve returns the text of the rule's message. ok is false if its variables cannot be resolved.
 func (f *frame) resolve(t *text) (message string, ok bool) {
 	if t == nil {
 		return "", true
@@ -265,7 +265,7 @@ func (f *frame) resolve(t *text) (message string, ok bool) {
 	return s, true
 }
 
-// frame is where an evaluation is: in a rule, or in an element of its foreach.
+// frame is the current place of an evaluation: in a rule, or in an element of its foreach.
 type frame struct {
 	*review
 	rule    *rule
@@ -278,7 +278,7 @@ type frame struct {
 	scopedBy int       // its index in elements
 }
 
-// element is the current one of a foreach.
+// element is the current element of a foreach.
 type element struct {
 	entry *forEach
 	list  []any
@@ -288,7 +288,7 @@ type element struct {
 
 func (e element) value() any { return e.list[e.index] }
 
-// open makes the scope of a frame that has none yet.
+// open creates the scope of a frame if it has none yet.
 func (f *frame) open() {
 	if f.scope == nil {
 		f.scope = f.newScope()
@@ -298,7 +298,7 @@ func (f *frame) open() {
 	}
 }
 
-// preconditions reports whether a body is to be evaluated, and if not, with which verdict.
+// preconditions reports whether a body has to be evaluated, and if not, returns its verdict.
 func (f *frame) preconditions(b *body) (verdict, bool) {
 	if b.preconditions == nil {
 		return verdict{}, true

@@ -16,8 +16,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
-// Evaluator is a set of policies bound to the exceptions that count and to what the repository declares. It
-// is immutable and safe for concurrent use.
+// Evaluator is a set of policies together with the exceptions that count and the objects that the repository declares.
+// It is immutable and safe for concurrent use.
 type Evaluator struct {
 	policies   *Policies
 	exceptions []*Exception
@@ -30,25 +30,25 @@ type Evaluator struct {
 	tried      *tried
 }
 
-// layer is those of the steps that see each other's mutations: of the inherited policies, or of all others, which see
-// those of the inherited ones as well.
+// layer is a group of steps that see each other's mutations: the steps of inherited policies, or all others, which also
+// see the mutations of the inherited ones.
 type layer struct {
 	inherited        bool
 	mutate, validate index
 }
 
-// boundStep is a step with the place of its policy in the set.
+// boundStep is a step with the index of its policy in the set.
 type boundStep struct {
 	step
 	policy int
 }
 
-// Values are variables that stand in for what only a cluster could answer, by the names of policy and rule;
-// keys may be dotted. The values files of policy tests have them.
+// Values are variables to use where only a cluster could give a value, by the names of policy and rule; keys may be
+// dotted. They come from the values files of policy tests.
 type Values func(policy, rule string) map[string]any
 
-// Bind makes an evaluator. Exceptions are taken as they are: whether one is approved or has expired is
-// for the caller to decide. cluster may be nil: nothing is then declared.
+// Bind creates an evaluator. The caller decides which exceptions count, such as only approved ones that have not
+// expired. cluster may be nil: then no objects are declared.
 func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Evaluator {
 	e := &Evaluator{policies: p, exceptions: exceptions, cluster: cluster, celOf: map[*cel.Exception]*Exception{},
 		tried: &tried{}}
@@ -94,17 +94,17 @@ func (e *Evaluator) layer(inherited bool, steps []int) layer {
 	return layer{inherited, newIndex(e.steps, mutate), newIndex(e.steps, validate)}
 }
 
-// WithValues is the evaluator with variables that stand in for what a cluster would answer.
+// WithValues returns the evaluator with variables to use where only a cluster could give a value.
 func (e *Evaluator) WithValues(v Values) *Evaluator {
 	out := *e
 	out.values, out.tried = v, &tried{}
 	return &out
 }
 
-// Evaluate returns what the policies say about a request: mutate rules first, on whose outcome the others
-// look, as in a cluster; inherited policies, which come first, look at that of the inherited ones alone. Results are in
-// the order of policies and their rules; rules that are not about the request give none. When ctx ends, what is left
-// gives error results.
+// Evaluate returns the results of the policies for a request. As in a cluster, mutate rules are evaluated first, and
+// the others see the mutated object. Inherited policies come first and see only mutations of inherited policies.
+// Results are in the order of policies and their rules. Rules that do not apply to the request give none. If ctx ends,
+// the remaining rules give error results.
 func (e *Evaluator) Evaluate(ctx context.Context, r *admission.Request) []Result {
 	return e.evaluate(e.newReview(ctx, r))
 }
@@ -176,7 +176,7 @@ func (e *Evaluator) newReview(ctx context.Context, r *admission.Request) *review
 	return v
 }
 
-// run evaluates some of the steps.
+// run evaluates some of the steps, in order.
 func (v *review) run(steps []int) []placed {
 	v.results, v.gate = nil, gate{}
 	for _, i := range steps {
@@ -190,7 +190,7 @@ func (v *review) run(steps []int) []placed {
 	return v.results
 }
 
-// add takes the result of a step. What comes after a mutation looks at the object that it left.
+// add adds the result of a step. After a mutation, the following steps see the mutated object.
 func (v *review) add(r Result) {
 	v.results = append(v.results, placed{r, v.policy})
 	if r.Patched != nil && !same(r.Patched, v.request.Object) {
@@ -198,7 +198,7 @@ func (v *review) add(r Result) {
 	}
 }
 
-// see has what follows look at the cluster as inherited policies may, or as all others do.
+// see sets the view of the cluster for the following steps: that of inherited policies, or that of all others.
 func (v *review) see(inherited bool) {
 	if inherited == v.inherited {
 		return
@@ -217,31 +217,31 @@ func (v *review) see(inherited bool) {
 	v.use(&request)
 }
 
-// same reports whether two objects are one.
+// same reports whether two values are the same object.
 func same(a, b admission.Object) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// after makes the review go on with the object a mutation left.
+// after continues the review with the object that a mutation left.
 func (v *review) after(patched admission.Object) {
 	request := *v.request
 	request.Object = patched
 	v.use(&request)
 }
 
-// use makes the review go on with another request.
+// use continues the review with another request.
 func (v *review) use(r *admission.Request) {
 	v.request, v.target = r, match.NewTarget(r)
 	v.vars, v.scope, v.places = nil, nil, nil
 }
 
-// panicked is the message of a rule that failed in a way nobody foresaw.
+// panicked returns the message for a rule that panicked.
 func panicked(x any) string {
 	message, _, _ := strings.Cut(fmt.Sprint(x), "\n")
 	return "the rule could not be evaluated: internal error: " + message
 }
 
-// root is the variables that all rules have, and scope a scope over them.
+// root returns the variables that all rules have.
 func (v *review) root() map[string]any {
 	if v.vars == nil {
 		v.vars = rootOf(v.request)

@@ -19,11 +19,11 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// ttlLabel is the label by which Kyverno's clean-up removes an object at a time or after a while
+// ttlLabel is the label that tells Kyverno's clean-up when to remove an object: at a time or after a duration
 // (https://kyverno.io/docs/policy-types/cleanup-policy/#cleanup-label).
 const ttlLabel = "cleanup.kyverno.io/ttl"
 
-// Exception is a compiled PolicyException. It is immutable; whether it counts is decided by who binds it.
+// Exception is a compiled PolicyException. It is immutable. The caller of Bind decides whether it counts.
 type Exception struct {
 	APIVersion, Namespace, Name, Path string
 	Line                              int
@@ -39,15 +39,15 @@ type Exception struct {
 	cel        *cel.Exception
 }
 
-// names reports whether an exception refers to a rule. A namespaced policy is named with its namespace.
+// names reports whether an exception refers to a rule. A namespaced policy is written with its namespace.
 func (x *Exception) names(name, rule string) bool {
 	return x.spec != nil && slices.ContainsFunc(x.spec.Exceptions, func(r policy.ExceptionRef) bool {
 		return r.PolicyName == name && len(r.RuleNames) > 0 && match.AnyWildcard(r.RuleNames, rule)
 	})
 }
 
-// CompileExceptions reads and compiles all PolicyExceptions of the files, of kyverno.io and of
-// policies.kyverno.io, like [CompilePolicies].
+// CompileExceptions reads and compiles all PolicyExceptions in the files, those of kyverno.io and those of
+// policies.kyverno.io. It works like [CompilePolicies].
 func CompileExceptions(sources []policy.Source, _ Options) ([]*Exception, []policy.Problem) {
 	var out []*Exception
 	var problems []policy.Problem
@@ -117,7 +117,8 @@ func references(d policy.Document, refs []policy.ExceptionRef) []policy.Problem 
 			problems = append(problems, d.Problem(at, "the entry has no policyName: add it"))
 		}
 		if strings.ContainsAny(r.PolicyName, "*?") {
-			// Kyverno takes the name as it is, so that the entry is about no policy; the others still hold.
+			// Kyverno compares the name literally, so an entry with a wildcard refers to no policy. The other entries
+			// still count.
 			problems = append(problems, d.Warning(at+"/policyName",
 				"policyName takes no wildcards, so this covers nothing: name the policy"))
 		}
@@ -128,7 +129,7 @@ func references(d policy.Document, refs []policy.ExceptionRef) []policy.Problem 
 	return problems
 }
 
-// selects compiles which requests the exception covers, and what of a pod security rule it exempts.
+// selects compiles which requests the exception covers, and which pod security controls it excludes.
 func (x *Exception) selects(d policy.Document, s policy.ExceptionSpec) []policy.Problem {
 	var problems []policy.Problem
 	b, bad := match.Compile(s.Match)
@@ -164,7 +165,7 @@ func (x *Exception) selects(d policy.Document, s policy.ExceptionSpec) []policy.
 	return problems
 }
 
-// invalidAt is where below a podSecurity block, or below a list of exclusions, something is wrong.
+// invalidAt returns the pointer of a mistake below a podSecurity block, or below a list of exclusions.
 func invalidAt(err error) string {
 	var e *podsecurity.InvalidError
 	if !errors.As(err, &e) {
@@ -176,7 +177,7 @@ func invalidAt(err error) string {
 	return fmt.Sprintf("/exclude/%d/%s", e.Index, e.Field)
 }
 
-// ends reads the time to live of the exception: a date, a date with time, or a duration.
+// ends parses the time to live of the exception: a date, a date with time, or a duration.
 func (x *Exception) ends(value string) error {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T150405Z", "2006-01-02"} {
 		if t, err := time.Parse(layout, value); err == nil {
@@ -192,7 +193,7 @@ func (x *Exception) ends(value string) error {
 	return nil
 }
 
-// TimeToLive reads a duration as the label for how long an object lives has it. It returns false for what is none.
+// TimeToLive parses a duration as written in the time-to-live label. It returns false if it is none.
 func TimeToLive(value string) (time.Duration, bool) {
 	d, err := time.ParseDuration(value)
 	if days, rest, ok := strings.Cut(value, "d"); ok {
@@ -204,16 +205,17 @@ func TimeToLive(value string) (time.Duration, bool) {
 	return d, err == nil && d > 0
 }
 
-// excepted finds the exceptions that cover the request. pending is set when one might, which depends on
-// something that is not known.
+// excepted finds the exceptions that cover the request. pending is set if one might cover it, depending on something
+// unknown.
 func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Exception, pending error) {
 	for _, x := range candidates {
 		ok, err := x.match.Covers(v.target)
 		v.logException(f, x)
 		if err == nil && ok && x.conditions != nil {
 			met, _, e := x.conditions.Holds(f.scope)
-			// Conditions that cannot be evaluated do not cover, as in Kyverno; those that need a cluster might.
-			// Those about a namespace that nobody knows do not either: else whoever leaves it out is excepted.
+			// As in Kyverno, an exception whose conditions cannot be evaluated does not cover. If they need a cluster,
+			// it might. If they are about a namespace that is unknown, it does not: otherwise leaving out the namespace
+			// would be enough to get the exception.
 			ok = e == nil && met && !(x.namespace && v.target.Unplaced)
 			if e != nil && needsCluster(e) {
 				err = e
@@ -221,7 +223,7 @@ func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Except
 		}
 		switch {
 		case v.target.Unplaced && err != nil:
-			// Who names no namespace must not have the exceptions of all of them.
+			// An object without a namespace must not get the exceptions of all namespaces.
 		case err != nil:
 			pending = fmt.Errorf("exception %s may cover it: %w", x.FullName(), err)
 		case ok:
@@ -231,8 +233,8 @@ func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Except
 	return covering, pending
 }
 
-// Covering returns the bound exceptions of kyverno.io that name a rule and cover a request. It is for rules that are
-// not policies; those of the set take their exceptions into account by themselves.
+// Covering returns the exceptions of kyverno.io that name a rule and cover a request. It is meant for rules outside of
+// the set's policies, which apply their exceptions themselves.
 func (e *Evaluator) Covering(ctx context.Context, r *admission.Request, policy, rule string) []*Exception {
 	var candidates []*Exception
 	for _, x := range e.exceptions {
@@ -248,8 +250,8 @@ func (e *Evaluator) Covering(ctx context.Context, r *admission.Request, policy, 
 	return covering
 }
 
-// skippedBy reports whether the exceptions skip the rule as a whole. For pod security those that name controls
-// exempt these only.
+// skippedBy reports whether the exceptions skip the whole rule. For pod security, those that name controls exclude only
+// these.
 func skippedBy(r *rule, covering []*Exception) (verdict, bool) {
 	if len(covering) == 0 {
 		return verdict{}, false
@@ -265,13 +267,13 @@ func skippedBy(r *rule, covering []*Exception) (verdict, bool) {
 	return verdict{}, false
 }
 
-// Spec returns what the exception says, as it is written: of an exception of kyverno.io the first, of one of
-// policies.kyverno.io the second; the other is nil. Neither may be changed.
+// Spec returns the exception's spec as written: the first result for an exception of kyverno.io, the second for one of
+// policies.kyverno.io; the other is nil. The caller must not change it.
 func (x *Exception) Spec() (*policy.ExceptionSpec, *policy.CELExceptionSpec) {
 	return x.spec, x.celSpec
 }
 
-// Policies returns the names of the policies that the exception refers to, as results have them.
+// Policies returns the names of the policies that the exception refers to, in the form that results use.
 func (x *Exception) Policies() []string {
 	var out []string
 	if x.spec != nil {
@@ -286,8 +288,8 @@ func (x *Exception) Policies() []string {
 	return out
 }
 
-// ReadsRequest reports whether the exception depends on more of a request than the object that is created: on who
-// makes it, on its operation or on the old object.
+// ReadsRequest reports whether the exception depends on other parts of a request than the created object: on the user,
+// the operation or the old object.
 func (x *Exception) ReadsRequest() bool {
 	if x.spec == nil {
 		return x.cel.ReadsRequest()
@@ -306,6 +308,6 @@ func (x *Exception) ReadsRequest() bool {
 	return found
 }
 
-// aboutRequest are the words by which conditions speak of more of a request than its object.
+// aboutRequest are the words in conditions that refer to other parts of a request than its object.
 var aboutRequest = []string{"oldObject", "userInfo", "operation", "serviceAccount", "request.roles",
 	"request.clusterRoles"}

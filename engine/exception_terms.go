@@ -11,14 +11,14 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// SameTerms reports whether two documents of exceptions say the same: which of them it is, what it lets through, and
-// for how long. What else its metadata has says nothing about that.
+// SameTerms reports whether two documents of exceptions have the same terms: the same identity, the same requests that
+// they let through, and the same time. Other metadata is ignored.
 func (d RuleDocument) SameTerms(other RuleDocument) bool {
 	return d.Exception && d.Terms == other.Terms
 }
 
-// Within reports whether an exception lets nothing through that an earlier version of it did not, for no longer. It
-// errs on the side of false: what cannot be told from both texts alone is not within.
+// Within reports whether an exception lets nothing more through than an earlier version of it did, and not for longer.
+// If this cannot be decided from the two texts, it returns false.
 func (d RuleDocument) Within(earlier RuleDocument) bool {
 	if d.SameTerms(earlier) {
 		return true
@@ -33,8 +33,9 @@ func (d RuleDocument) Within(earlier RuleDocument) bool {
 	return endsWithin(now, old) && now.within(old)
 }
 
-// Continues reports whether the time to live of an exception went on from an earlier version of it: where it says the
-// same, or is within one that had a duration, too. A shorter duration does not start anew.
+// Continues reports whether the time to live of an exception continues from an earlier version of it: it does if the
+// terms are the same, or if they are within an earlier version that had a duration, too. A shorter duration does not
+// start again.
 func (d RuleDocument) Continues(earlier RuleDocument) bool {
 	if d.SameTerms(earlier) {
 		return true
@@ -43,14 +44,14 @@ func (d RuleDocument) Continues(earlier RuleDocument) bool {
 	return d.Within(earlier) && json.Unmarshal([]byte(earlier.Terms), &old) == nil && old.lasts()
 }
 
-// lasts reports whether the terms hold for a duration.
+// lasts reports whether the terms have a duration as their time to live.
 func (t terms) lasts() bool {
 	label, _ := t.TTL.(string)
 	x := &Exception{}
 	return x.ends(label) == nil && x.TTL > 0
 }
 
-// terms are what an exception comes to, of either group.
+// terms are the parts of an exception that decide what it lets through, for either group.
 type terms struct {
 	ID   string
 	TTL  any
@@ -67,11 +68,11 @@ func (t terms) within(old terms) bool {
 		reflect.DeepEqual(now.PodSecurity, was.PodSecurity) && celWithin(now.CELExceptionSpec, was.CELExceptionSpec)
 }
 
-// addedOnly reports whether a condition is the same, or stands where there was none.
+// addedOnly reports whether a condition is unchanged, or was added where there was none.
 func addedOnly(now, old any) bool { return old == nil || reflect.DeepEqual(now, old) }
 
-// endsWithin compares the times of two versions. A duration counts from the first of versions that are each within the
-// one before, so that a shorter one ends earlier.
+// endsWithin reports whether the new version ends no later than the old one. A duration counts from the first of a
+// series of versions that are each within the one before, so a shorter duration ends earlier.
 func endsWithin(now, old terms) bool {
 	a, b := &Exception{}, &Exception{}
 	for _, side := range []struct {
@@ -111,7 +112,7 @@ func refsWithin(now, old []policy.ExceptionRef) bool {
 	return len(now) > 0 == (len(old) > 0)
 }
 
-// filtersWithin reports whether every alternative of a match block is within one that there was before.
+// filtersWithin reports whether every alternative of a match block is within one of the earlier alternatives.
 func filtersWithin(now, old policy.Match) bool {
 	if reflect.DeepEqual(now, old) {
 		return true
@@ -138,7 +139,7 @@ func filterWithin(now, old policy.ResourceFilter) bool {
 		listWithin(now.Subjects, old.Subjects)
 }
 
-// listWithin reports whether a list that chooses chooses no more than before. An empty one chooses everything.
+// listWithin reports whether a list of selected values selects no more than before. An empty list selects everything.
 func listWithin[T comparable](now, old []T) bool {
 	if len(old) == 0 {
 		return true
@@ -146,8 +147,8 @@ func listWithin[T comparable](now, old []T) bool {
 	return len(now) > 0 && !slices.ContainsFunc(now, func(v T) bool { return !slices.Contains(old, v) })
 }
 
-// celWithin is within for what only exceptions of policies.kyverno.io have. Conditions hold together. One with neither
-// images nor values takes the policy away as a whole.
+// celWithin compares the fields that only exceptions of policies.kyverno.io have. All conditions have to hold. An
+// exception with neither images nor values turns the whole policy off.
 func celWithin(now, old policy.CELExceptionSpec) bool {
 	conditions := func(list []policy.MatchCondition) (texts []string) {
 		for _, c := range list {
@@ -176,7 +177,7 @@ func celWithin(now, old policy.CELExceptionSpec) bool {
 		(!now.HasValues() || reflect.DeepEqual(now.AllowedValues, old.AllowedValues))
 }
 
-// listWithinNone is listWithin for lists of which an empty one holds nothing.
+// listWithinNone is listWithin for lists that select nothing if they are empty.
 func listWithinNone[T comparable](now, old []T) bool {
 	return !slices.ContainsFunc(now, func(v T) bool { return !slices.Contains(old, v) })
 }

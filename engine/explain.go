@@ -1,14 +1,15 @@
 package engine
 
-// Uses is what a rule can use of exceptions besides being skipped as a whole.
+// Uses are the parts of exceptions that a rule can use, apart from being skipped as a whole.
 type Uses struct {
 	Images bool // the expressions read kyverno.excludedImages or exceptions.allowedImages
-	// Values are the names of allowedValues that the expressions read, sorted, each once; "" is the list without names.
+	// Values are the names of the allowedValues that the expressions read, sorted and without duplicates; "" is the
+	// list without names.
 	Values   []string
 	Controls bool // the rule is about a Pod Security Standard: an exception can name controls of it
 }
 
-// Uses returns what a rule can use of exceptions; nothing for a rule that the set does not have.
+// Uses returns what a rule can use of exceptions. It is empty for a rule that is not in the set.
 func (p *Policies) Uses(id RuleID) Uses {
 	if g := p.byRef[id.Policy]; g != nil {
 		return g.uses(id.Rule)

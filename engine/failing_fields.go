@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// place puts pointers into what a pattern looked at where that is in the object.
+// place turns pointers into the value that a pattern checked into pointers into the object.
 func (f *frame) place(fields []string) []string {
 	if f.scoped == nil {
 		return fields
@@ -25,7 +25,7 @@ func (f *frame) place(fields []string) []string {
 	return out
 }
 
-// normalize sorts pointers and drops those that say nothing beside others: doubles, and the whole object.
+// normalize sorts pointers and drops duplicates, and the whole object if there are others.
 func normalize(fields []string) []string {
 	slices.Sort(fields)
 	fields = slices.Compact(fields)
@@ -35,11 +35,11 @@ func normalize(fields []string) []string {
 	return fields
 }
 
-// maxTrace bounds how far variables are followed to what they were computed from.
+// maxTrace limits how far variables are followed to the values they were computed from.
 const maxTrace = 5
 
-// trace finds the fields of the object behind the variables that decided an outcome. Where there are none, it
-// is the element that is looked at.
+// trace finds the fields of the object from which the variables that decided an outcome were computed. If there are
+// none, it returns the current element.
 func (f *frame) trace(reads []string) []string {
 	var out []string
 	for _, r := range reads {
@@ -56,7 +56,7 @@ func (f *frame) trace(reads []string) []string {
 	return normalize(out)
 }
 
-// follow adds the fields of the object behind one pointer into the variables.
+// follow adds the fields of the object from which one pointer into the variables was computed.
 func (f *frame) follow(read string, out []string, depth int) []string {
 	object, other := "/request/object", "/request/oldObject"
 	if f.request.Object == nil {
@@ -102,7 +102,7 @@ func (f *frame) follow(read string, out []string, depth int) []string {
 	return out
 }
 
-// elementNamed is the element that "element", or "element" with the depth of its foreach, stands for.
+// elementNamed returns the element that "element", or "element" with the depth of its foreach, means.
 func (f *frame) elementNamed(name string) (element, bool) {
 	rest, ok := strings.CutPrefix(name, "element")
 	if !ok || len(f.elements) == 0 {
@@ -145,7 +145,7 @@ func (f *frame) imageFields(rest string, out []string) []string {
 	return out
 }
 
-// reads are pointers into the variables that a context entry is computed from.
+// reads returns the pointers into the variables from which a context entry is computed.
 func (e *entry) reads(f *frame) []string {
 	if !e.variable {
 		return nil
@@ -164,8 +164,8 @@ func (e *entry) reads(f *frame) []string {
 	return out
 }
 
-// ofElement are those of the pointers that an element of a list was computed from: where the list is just what they
-// hold, the ones that hold the same. rest is the pointer into the list.
+// ofElement returns those of the pointers from which an element of a list was computed. If the list consists of just
+// the values at the pointers, these are the pointers with the same value. rest is the pointer into the list.
 func (f *frame) ofElement(name, rest string, reads []string) []string {
 	list, _ := f.scope.Value(jsonpointer.Unescape(name))
 	token, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
@@ -203,8 +203,8 @@ func (f *frame) valueAt(pointer string) any {
 	return jsonpointer.At(value, "/"+rest)
 }
 
-// locate describes where in the object an element of a list is: a mapping by its identity, since expressions hand out
-// the mappings of the object themselves; anything else by its place in the list that a plain path reads.
+// locate returns where in the object a list element is. A map is found by its identity, since expressions return the
+// maps of the object themselves; any other value by its index in the list that a plain path reads.
 func (f *frame) locate(e element) (pointer string, ok bool) {
 	if m, ok := e.value().(map[string]any); ok && m != nil {
 		if f.review.places == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// action decides whether a failure blocks: as the first matching override says, else as the action says, else
-// it is audited.
+// action decides whether a failure blocks: the first override that applies decides, otherwise the action, otherwise it
+// is audited.
 type action struct {
 	overrides []override
 	enforce   bool
@@ -23,7 +23,7 @@ type override struct {
 	selector   *match.Selector
 }
 
-// compileAction compiles a failure action and its overrides, whatever their fields are called at this place
+// compileAction compiles a failure action and its overrides, whose fields have different names in different places
 // (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action).
 func compileAction(d policy.Document, at, value string, overrides []policy.FailureActionOverride,
 	field, overridesField string) (action, []policy.Problem) {
@@ -59,7 +59,7 @@ func compileAction(d policy.Document, at, value string, overrides []policy.Failu
 	return out, problems
 }
 
-// or is a, with b for what a does not say.
+// or returns a, with the unset parts taken from b.
 func (a action) or(b action) action {
 	if a.set {
 		return a
@@ -71,8 +71,8 @@ func (a action) or(b action) action {
 	return a
 }
 
-// enforced reports whether a failure of a request blocks. An override that depends on a namespace that is not known, or
-// on labels of one that is not declared, counts only if it enforces.
+// enforced reports whether a failure of a request blocks. An override that depends on an unknown namespace, or on
+// labels of a namespace that is not declared, counts only if it enforces.
 func (a *action) enforced(t *match.Target) bool {
 	for _, o := range a.overrides {
 		if about, known := o.about(t); known && about || !known && o.enforce {
@@ -85,8 +85,8 @@ func (a *action) enforced(t *match.Target) bool {
 	return a.next.enforced(t)
 }
 
-// about reports whether an override is about the namespace of a request; without a list it is about those it selects,
-// and without either about none.
+// about reports whether an override applies to the namespace of a request. If it has no list of namespaces, its
+// selector decides; if it has neither, it applies to none.
 func (o *override) about(t *match.Target) (about, known bool) {
 	if len(o.namespaces) == 0 && o.selector == nil {
 		return false, true

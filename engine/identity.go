@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// fullName is namespace/name, or the name alone of what is in no namespace.
+// fullName returns namespace/name, or only the name if there is no namespace.
 func fullName(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -13,18 +13,18 @@ func fullName(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// FullName returns the policy's namespace/name, or its name where it is in no namespace.
+// FullName returns the policy's namespace/name, or only its name if it has no namespace.
 func (p PolicyRef) FullName() string { return fullName(p.Namespace, p.Name) }
 
-// RuleID names a rule of a set of policies; two are equal when they are of the same rule. Rule is empty for a policy
-// that is CEL as a whole, and for what the match conditions of a policy's webhook said.
+// RuleID identifies a rule in a set of policies, and can be compared. Rule is empty for a policy in CEL, and for a
+// result of the match conditions of a policy's webhook.
 type RuleID struct {
 	Policy PolicyRef
 	Rule   string
 }
 
-// ID returns which rule the result is of. A policy that is CEL as a whole is one rule, whatever its result is
-// called: an exception for all of it gives the result a name of its own.
+// ID returns the identity of the rule that gave the result. A policy in CEL is one rule, whatever name the result has:
+// an exception for the whole policy gives the result a name of its own.
 func (r Result) ID() RuleID {
 	if !r.Policy.hasRules() {
 		return RuleID{Policy: r.Policy}
@@ -32,16 +32,16 @@ func (r Result) ID() RuleID {
 	return RuleID{r.Policy, r.Rule}
 }
 
-// hasRules reports whether the policy is of a kind that holds rules with names.
+// hasRules reports whether the kind of the policy has named rules.
 func (p PolicyRef) hasRules() bool {
 	group, _, _ := strings.Cut(p.APIVersion, "/")
 	return group != "policies.kyverno.io" && group != admissionGroup
 }
 
-// FullName returns the exception's namespace/name, or its name where it is in no namespace.
+// FullName returns the exception's namespace/name, or only its name if it has no namespace.
 func (x *Exception) FullName() string { return fullName(x.Namespace, x.Name) }
 
-// ID returns what names the exception among all documents of rules, as [RuleDocument.ID] does.
+// ID identifies the exception among all documents of rules, like [RuleDocument.ID].
 func (x *Exception) ID() string { return documentID(x.APIVersion, "PolicyException", x.FullName()) }
 
 func documentID(apiVersion, kind, name string) string {

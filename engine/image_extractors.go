@@ -52,8 +52,9 @@ func (c *ruleCompiler) extractors(in policy.ImageExtractors) map[string][]extrac
 	return out
 }
 
-// extracted is the variable images of an object whose kind a rule has extractors for: they take the place of what is
-// known of pods. What has another form than an extractor asks for is an *admission.UnreadableError.
+// extracted returns the variable images for an object whose kind the rule has extractors for. They replace the built-in
+// extraction from pods. If a value is not of the form that an extractor expects, it returns an
+// *admission.UnreadableError.
 func extracted(ctx context.Context, o admission.Object, list []extractor, env jmespath.Env) (map[string]any, error) {
 	out := map[string]any{}
 	for i := range list {
@@ -72,7 +73,7 @@ func extracted(ctx context.Context, o admission.Object, list []extractor, env jm
 	return out, nil
 }
 
-// search is one extractor at work on an object.
+// search is the run of one extractor on an object.
 type search struct {
 	*extractor
 	ctx   context.Context
@@ -80,7 +81,7 @@ type search struct {
 	found map[string]any
 }
 
-// collect goes down a path. Secrets are the names under imagePullSecrets of the maps on the way.
+// collect follows a path. Secrets are the names in imagePullSecrets of the maps on the way.
 func (x *search) collect(at any, path []string, pointer string, secrets []any) error {
 	if at == nil {
 		return nil
@@ -115,7 +116,7 @@ func (x *search) collect(at any, path []string, pointer string, secrets []any) e
 	return x.collect(m[path[0]], path[1:], pointer+"/"+jsonpointer.Escape(path[0]), secrets)
 }
 
-// pullSecrets adds the names under imagePullSecrets of a map to those of the maps around it.
+// pullSecrets adds the names in imagePullSecrets of a map to those of the maps around it.
 func pullSecrets(m map[string]any, around []any) []any {
 	list, _ := m["imagePullSecrets"].([]any)
 	for _, e := range list {
@@ -162,7 +163,7 @@ func noImages(format string, args ...any) error {
 	return &admission.UnreadableError{Err: fmt.Errorf("images cannot be read: "+format, args...)}
 }
 
-// images is the variable of that name as the rule of a frame sees it.
+// images returns the variable images as the rule of a frame sees it.
 func (f *frame) images() (map[string]any, error) {
 	o := f.request.CurrentObject()
 	if list := f.rule.extractors[admission.IdentityOf(o).Kind]; len(list) > 0 {

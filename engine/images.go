@@ -9,8 +9,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/jmespath"
 )
 
-// images is the variable of that name: the images of an object by kind of container and name of the
-// container (https://kyverno.io/docs/policy-types/cluster-policy/variables/#variables-from-container-images).
+// images returns the variable images: the images of an object by the kind and the name of the container
+// (https://kyverno.io/docs/policy-types/cluster-policy/variables/#variables-from-container-images).
 func images(ctx context.Context, o admission.Object, env jmespath.Env) (map[string]any, error) {
 	pointer, ok := admission.PodPointer(admission.IdentityOf(o).Kind)
 	if !ok {
@@ -34,7 +34,7 @@ func images(ctx context.Context, o admission.Object, env jmespath.Env) (map[stri
 	return out, nil
 }
 
-// parseImage takes an image reference apart; the registry defaults to docker.io and the tag to latest
+// parseImage splits an image reference. The registry defaults to docker.io and the tag to latest
 // (https://pkg.go.dev/github.com/distribution/reference has the grammar).
 func parseImage(image string) (map[string]any, error) {
 	bad := func(why string) (map[string]any, error) {
@@ -69,7 +69,7 @@ func parseImage(image string) (map[string]any, error) {
 	if registry != "" {
 		info["registry"] = registry
 	} else if first, rest, ok := strings.Cut(path, "/"); ok && strings.Contains(first, "_") {
-		// To Kyverno this is a registry after all.
+		// Kyverno treats this as a registry nevertheless.
 		info["registry"], info["path"] = first, rest
 	}
 	info["referenceWithTag"] = name + ":" + tag
@@ -96,7 +96,7 @@ func validDigest(digest string) bool {
 	return length > 0 && len(hex) == length && strings.Trim(hex, "0123456789abcdef") == ""
 }
 
-// validRegistry reports whether s is the name or address of a host, and maybe a port.
+// validRegistry reports whether s is a host name or address, optionally with a port.
 func validRegistry(s string) bool {
 	host, port := s, ""
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.HasSuffix(s, "]") {
@@ -116,8 +116,8 @@ func validRegistry(s string) bool {
 	return true
 }
 
-// validPath reports whether the parts of a path are lower case letters and digits, and between them a dot, one or two
-// underscores, or any number of dashes.
+// validPath reports whether the parts of a path consist of lower-case letters and digits, separated by a dot, one or
+// two underscores, or any number of dashes.
 func validPath(path string) bool {
 	for part := range strings.SplitSeq(path, "/") {
 		for part != "" {

@@ -6,14 +6,14 @@ import (
 	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
-// index finds the steps that can be about a kind, in order, by their place in a list of all. It goes by the plural of
-// the kind: all that a policy in CEL names.
+// index finds the steps that can apply to a kind, in order, as indexes into the list of all steps. Its keys are plural
+// names, since policies in CEL have only these.
 type index struct {
 	plurals map[string][]int
 	other   []int // for kinds that no step names
 }
 
-// newIndex makes an index of some of the steps.
+// newIndex creates an index of some of the steps.
 func newIndex(steps []boundStep, some []int) index {
 	x := index{plurals: map[string][]int{}}
 	for _, i := range some {

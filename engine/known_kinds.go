@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// KnownKind is a kind of policies, or of what belongs to them.
+// KnownKind is a kind of policies, or of documents that belong to policies.
 type KnownKind struct {
 	Group, Kind string
 	Versions    []string
 	Use         Use
 }
 
-// Use is what becomes of documents of a kind.
+// Use is how documents of a kind are used.
 type Use string
 
 // The uses.

@@ -16,20 +16,21 @@ type Policies struct {
 	options     Options
 }
 
-// About is what a policy says about itself in its annotations policies.kyverno.io/title, /description and /category.
+// About is a policy's description of itself, from its annotations policies.kyverno.io/title, /description and
+// /category.
 type About struct{ Title, Description, Category string }
 
-// About returns what a policy of the set says about itself.
+// About returns the description of a policy of the set.
 func (p *Policies) About(ref PolicyRef) About { return p.about[ref] }
 
-// At returns the same policies with another clock. Policies are compiled once for many checks.
+// At returns the same policies with another clock, since policies are compiled once and used for many checks.
 func (p *Policies) At(now time.Time) *Policies {
 	other := *p
 	other.options.Now = now
 	return &other
 }
 
-// List describes the policies, in the order they are evaluated.
+// List describes the policies, in the order in which they are evaluated.
 func (p *Policies) List() []PolicyInfo {
 	out := make([]PolicyInfo, 0, len(p.list))
 	for _, g := range p.list {
@@ -44,6 +45,6 @@ func matchesNothing(g compiled) bool {
 	return len(steps) > 0 && !slices.ContainsFunc(steps, func(s step) bool { return !s.nothing() })
 }
 
-// Unsupported lists, once each, the policies and rules that are only evaluated in a cluster (generation,
-// clean-up, image verification, mutation of other objects). They are not a pass.
+// Unsupported lists the policies and rules that are evaluated only in a cluster, without duplicates: generation,
+// clean-up, image verification, mutation of other objects. They do not count as passed.
 func (p *Policies) Unsupported() []policy.Problem { return slices.Clone(p.unsupported) }

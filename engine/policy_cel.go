@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// celPolicy is a policy that validates and is CEL as a whole.
+// celPolicy is a validating policy that is written in CEL.
 type celPolicy struct {
 	whole
 	cel *cel.Policy
@@ -29,7 +29,8 @@ func compileValidating(d policy.Document, _ *bindings) (compiled, []policy.Probl
 	return &celPolicy{whole{referenceTo(d)}, c}, nil, append(bad, more...)
 }
 
-// decodeCEL decodes a policy in CEL and finds what compiling it does not find. It is not ok where it cannot be decoded.
+// decodeCEL decodes a policy in CEL and finds mistakes that compiling it does not find. ok is false if it cannot be
+// decoded.
 func decodeCEL[P any](d policy.Document, p *P) (problems []policy.Problem, ok bool) {
 	problems = policy.Decode(d, p)
 	ok = !policy.HasErrors(problems)

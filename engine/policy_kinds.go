@@ -9,11 +9,11 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// role is what becomes of the documents of a kind: they are compiled to policies, put policies into force, are
-// exceptions, or are evaluated in a cluster only. It has one of these.
+// role is how the documents of a kind are used: they are compiled to policies, they are bindings, they are exceptions,
+// or they are evaluated only in a cluster. Exactly one field is set.
 type role struct {
-	// compile returns the policy, what of it is only evaluated in a cluster, and what is wrong with it. The policy is
-	// nil where nothing of it is evaluated; it does not count where a problem is an error.
+	// compile returns the policy, the parts of it that are evaluated only in a cluster, and its problems. The policy is
+	// nil if nothing of it is evaluated here. It must not be used if one of the problems is an error.
 	compile                func(policy.Document, *bindings) (g compiled, elsewhere, problems []policy.Problem)
 	bind                   func(policy.Document, *bindings) []policy.Problem
 	exception, clusterOnly bool
@@ -22,8 +22,8 @@ type role struct {
 // admissionGroup is the group of the policies of Kubernetes itself.
 const admissionGroup = "admissionregistration.k8s.io"
 
-// kindsOf are the kinds of the groups that hold policies, nil for those that are of no interest. A kind of the first
-// two groups that is not listed is a mistake, since a policy with a misspelled kind would be off.
+// kindsOf are the kinds of each group that has policies; nil means that a kind is ignored. In the first two groups a
+// kind that is not listed is an error, since a policy with a misspelled kind would have no effect.
 var kindsOf = map[string]map[string]*role{
 	"kyverno.io": {
 		"ClusterPolicy":      {compile: compileRules},
@@ -62,8 +62,8 @@ var versionsOf = map[string][]string{
 	admissionGroup:        {"v1", "v1beta1", "v1alpha1"},
 }
 
-// roleOf returns what becomes of a document, nil for nothing. The problem is set for a kind or version that looks
-// like a policy and is not one.
+// roleOf returns the role of a document, nil for none. It returns a problem if the kind or version looks like that of a
+// policy but is none.
 func roleOf(d policy.Document) (*role, *policy.Problem) {
 	known, ok := kindsOf[d.Group()]
 	if !ok {
@@ -91,7 +91,7 @@ func roleOf(d policy.Document) (*role, *policy.Problem) {
 	return r, nil
 }
 
-// bindings put policies of admissionregistration.k8s.io into force.
+// bindings are the bindings of admissionregistration.k8s.io, without which its policies have no effect.
 type bindings struct {
 	validating []policy.ValidatingAdmissionPolicyBinding
 	mutating   []policy.MutatingAdmissionPolicyBinding

@@ -5,15 +5,15 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// mutatingPolicy is a policy that changes objects and is CEL as a whole.
+// mutatingPolicy is a mutating policy that is written in CEL.
 type mutatingPolicy struct {
 	whole
 	cel *cel.Mutating
 	at  phase
 }
 
-// compileMutating compiles a MutatingPolicy or NamespacedMutatingPolicy; one that changes objects that exist is only
-// evaluated in a cluster.
+// compileMutating compiles a MutatingPolicy or NamespacedMutatingPolicy. One that changes existing objects is evaluated
+// only in a cluster.
 func compileMutating(d policy.Document, _ *bindings) (compiled, []policy.Problem, []policy.Problem) {
 	var m policy.MutatingPolicy
 	problems, ok := decodeCEL(d, &m)

@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/trace"
 )
 
-// rulePolicy is a policy of kyverno.io: rules, each with its own match.
+// rulePolicy is a policy of kyverno.io: a list of rules, each with its own match.
 type rulePolicy struct {
 	ref        PolicyRef
 	namespace  string // the namespace a namespaced policy applies to, empty for the others
@@ -75,8 +75,8 @@ func (p *rulePolicy) bind(exceptions []*Exception) []step {
 	return out
 }
 
-// rule finds a rule, nil where there is none. Names of generated rules are cut and may be the same: the line, where
-// it is given, tells them apart.
+// rule finds a rule, nil if there is none. Names of generated rules are shortened and may be equal: then the line, if
+// given, distinguishes them.
 func (p *rulePolicy) rule(name string, line int) *rule {
 	i := slices.IndexFunc(p.rules, func(r *rule) bool { return r.name == name && (line == 0 || r.line == line) })
 	if i < 0 {
@@ -134,8 +134,8 @@ func (s *ruleStep) evaluate(v *review) {
 	}
 }
 
-// gate is shut while no rules of a policy are evaluated, whose turn it is: it is not about the request, or one rule
-// was enough.
+// gate is closed while no further rules of the current policy are evaluated: the policy does not apply to the request,
+// or applyRules is One and one rule was applied.
 type gate struct {
 	policy    *rulePolicy
 	shut      bool
@@ -143,8 +143,8 @@ type gate struct {
 	undecided error // whether the policy is about the request is not known: why
 }
 
-// applies reports whether a namespaced policy is about a request, or may be, and then what would have to be known; the
-// others are about all.
+// applies reports whether a namespaced policy applies to a request, or may apply, and then what is unknown. Other
+// policies apply to all requests.
 func (p *rulePolicy) applies(r *admission.Request) (bool, error) {
 	if p.namespace == "" {
 		return true, nil
@@ -163,8 +163,8 @@ func (p *rulePolicy) applies(r *admission.Request) (bool, error) {
 	return true, undecided
 }
 
-// conditions reports whether the match conditions of a policy's webhook are met. One that cannot be evaluated
-// gives an error result.
+// conditions reports whether the match conditions of a policy's webhook are met. If one cannot be evaluated, it adds an
+// error result.
 func (v *review) conditions(p *rulePolicy) (met bool) {
 	defer func() {
 		if x := recover(); x != nil {
