@@ -1,5 +1,5 @@
-// Package forge is what a forge such as GitHub has, in the nouns of the App: repositories, pull requests, reviews, check
-// runs with their external ids, and the errors that say whether another try helps. Package github is the implementation.
+// Package forge defines the data of a forge such as GitHub for the App: repositories, pull requests, reviews, check
+// runs with their external ids, and errors that say whether a retry helps. Package github implements it.
 package forge
 
 import (
@@ -138,8 +138,8 @@ type Installation struct {
 	Suspended bool
 }
 
-// Client is the only door to a forge; *github.Client is one. Its methods return *RetryLater and *Gone, which say what
-// another try is good for.
+// Client is the only access to a forge; *github.Client implements it. Its methods return *RetryLater and *Gone, which
+// say whether a retry helps.
 type Client interface {
 	Installations(ctx context.Context) ([]Installation, error)
 	// Budget is what an installation has left of its hourly limit; false: not known.
@@ -183,8 +183,8 @@ type Client interface {
 	Redeliver(ctx context.Context, id int64) error
 }
 
-// RetryLater is the answer while GitHub asks us to wait (rate limits) or cannot serve: the job is to be
-// put back until then, not slept on.
+// RetryLater means that GitHub asks to wait (rate limits) or cannot answer: the job must be returned to the queue until
+// then.
 type RetryLater struct {
 	After  time.Duration
 	Reason string
@@ -217,8 +217,8 @@ func IsGone(err error) bool {
 	return errors.As(err, &gone)
 }
 
-// TooMany is returned in place of a list that is longer than anything a check can work with. A list is
-// never cut silently, because what is missing could be the one entry that matters.
+// TooMany is returned instead of a list that is too long for a check. A list is never cut silently, because a missing
+// entry could be the important one.
 type TooMany struct {
 	What  string
 	Limit int
@@ -226,8 +226,8 @@ type TooMany struct {
 
 func (e *TooMany) Error() string { return fmt.Sprintf("%s: more than %d", e.What, e.Limit) }
 
-// Budget is what GitHub said about the hourly rate limit of an installation in its latest answer, and what is left of
-// its limits that no answer tells of.
+// Budget is an installation's hourly rate limit according to GitHub's latest answer, and what is left of the limits
+// that answers do not mention.
 type Budget struct {
 	Limit     int
 	Remaining int

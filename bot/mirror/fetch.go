@@ -22,7 +22,7 @@ import (
 // usedFile in a mirror has the time of its last use.
 const usedFile = "lintel-used"
 
-// What is made beside a mirror: one that is not ready yet, and one to try something with.
+// Suffixes of repositories beside a mirror: one that is not complete yet, and one for a probe.
 const newSuffix, probeSuffix = ".new", ".probe"
 
 // session is one use of one mirror, under its lock.
@@ -40,8 +40,7 @@ type session struct {
 	token   string
 }
 
-// prepare makes an empty mirror where there is none, and clears what a killed git left behind: nobody else
-// can be writing.
+// prepare creates an empty mirror if there is none, and removes what a killed git left behind, which no process uses.
 func (s *session) prepare(ctx context.Context) error {
 	var err error
 	if _, absent := os.Stat(filepath.Join(s.dir, "HEAD")); errors.Is(absent, fs.ErrNotExist) {
@@ -60,7 +59,7 @@ func (s *session) prepare(ctx context.Context) error {
 	return fmt.Errorf("a mirror of %s: %w", s.repo, remote.WithoutPath(err))
 }
 
-// create makes the mirror in two steps, so that a folder with the final name is always a whole repository.
+// create creates the mirror in two steps, so that a folder with the final name is always a complete repository.
 func (s *session) create(ctx context.Context) error {
 	if err := os.RemoveAll(s.dir); err != nil {
 		return err
@@ -140,7 +139,7 @@ func (s *session) commits(ctx context.Context) (tip string, err error) {
 	if s.want.BaseSHA != "" {
 		if err := s.exact(ctx, s.want.BaseSHA); err != nil {
 			var gone *Vanished
-			// A base branch that was pushed over: its present tip is what counts.
+			// The base branch was force-pushed: its present tip counts.
 			if !errors.As(err, &gone) || baseRef == "" {
 				return "", err
 			}
@@ -163,7 +162,7 @@ func (s *session) refs(ctx context.Context) (baseRef string, err error) {
 	base := "refs/heads/" + s.want.BaseRef
 	remote := map[string]string{} // remote name -> local name
 	if s.want.BaseRef != "" {
-		// Hashed, because a branch "a" that is gone would be in the way of a branch "a/b".
+		// The name is hashed, because a deleted branch "a" would conflict with a branch "a/b".
 		remote[base] = fmt.Sprintf("refs/lintel/heads/%x", sha256.Sum256([]byte(s.want.BaseRef)))
 	}
 	if s.want.Number > 0 {
@@ -176,7 +175,7 @@ func (s *session) refs(ctx context.Context) (baseRef string, err error) {
 	err = s.online(ctx, request{specs: specs(remote)})
 	var failed *Failed
 	if errors.As(err, &failed) {
-		// One of the two may be gone, which fails the whole: fetch those that exist.
+		// If one of the two does not exist, the whole fetch fails: fetch those that exist.
 		there, listErr := s.list(ctx, remote)
 		if listErr != nil || len(there) == len(remote) {
 			return "", errors.Join(listErr, err)
@@ -213,8 +212,8 @@ func (s *session) list(ctx context.Context, refs map[string]string) (map[string]
 	return there, nil
 }
 
-// exact fetches one commit by its id, unless it is there. GitHub serves any commit of the repository that
-// way, also one that no branch has any more, until it is cleaned up.
+// exact fetches one commit by its id, unless the mirror has it. GitHub serves any commit of the repository, also one
+// without a branch, until it is cleaned up.
 func (s *session) exact(ctx context.Context, sha string) error {
 	missing, err := s.missing(ctx, sha)
 	if err != nil || len(missing) == 0 {
@@ -240,8 +239,7 @@ func (s *session) exact(ctx context.Context, sha string) error {
 	return err // the commit exists, the transfer had another problem
 }
 
-// gone reports whether a server that answers, at an address that is right (online has found out), does not give out a
-// commit.
+// gone reports whether a server that answers at the right address, which online has verified, does not serve a commit.
 func (s *session) gone(ctx context.Context, sha string) (bool, error) {
 	if _, err := s.m.git.run(ctx, s.network([]string{"ls-remote", "--quiet", "--end-of-options", s.address,
 		"HEAD"})); err != nil {
@@ -255,12 +253,11 @@ func (s *session) gone(ctx context.Context, sha string) (bool, error) {
 	return true, nil
 }
 
-// servedTries is how often the server has to refuse a commit before it counts as gone: one refusal could be
-// a broken connection, which git reports alike.
+// servedTries is how often the server must refuse a commit before it counts as gone, since git reports a broken
+// connection in the same way.
 const servedTries = 2
 
-// served reports whether the server gives out a commit at all. It fetches nothing but that one object, into a
-// repository that is thrown away.
+// served reports whether the server serves a commit. It fetches that one object into a temporary repository.
 func (s *session) served(ctx context.Context, sha string) (bool, error) {
 	scratch := s.dir + probeSuffix
 	defer os.RemoveAll(scratch)

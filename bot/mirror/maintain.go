@@ -17,7 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
-// packs is how many packs a mirror may have before Maintain joins them: each fetch adds one or two.
+// packs is the number of packs above which Maintain joins them: each fetch adds one or two.
 const packs = 30
 
 // usedMirror is a mirror on disk.
@@ -28,9 +28,9 @@ type usedMirror struct {
 	size int64 // bytes
 }
 
-// Maintain removes the mirrors that were not used since a time, packs those that had many fetches, and then makes room
-// as Config.TotalBytes has it. It skips a mirror in use. Objects that nothing refers to stay for two weeks in a whole
-// mirror; from a partial one the large files go of commits that were not read lately.
+// Maintain removes mirrors that were not used since a time, packs those with many fetches, and then makes room within
+// Config.TotalBytes. It skips mirrors in use. A whole mirror keeps unreferenced objects for two weeks; a partial one
+// drops the large files of commits that were not read recently.
 func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
 	var problems []error
 	for suffix, tidy := range map[string]func(dir string) error{
@@ -55,7 +55,7 @@ func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
 	return errors.Join(append(problems, m.makeRoom(ctx))...)
 }
 
-// list finds the mirrors, or what is made beside them, without their sizes.
+// list returns the mirrors, or the repositories beside them with a suffix, without their sizes.
 func (m *Mirrors) list(suffix string) (all []usedMirror, err error) {
 	for _, pattern := range []string{"*.git" + suffix, filepath.Join("*", "*.git"+suffix)} {
 		found, err := filepath.Glob(filepath.Join(m.config.Dir, pattern))
@@ -92,8 +92,8 @@ func (m *Mirrors) maintain(ctx context.Context, dir string, unusedSince time.Tim
 	return err
 }
 
-// makeRoom measures all mirrors, and removes those that were used longest ago until the rest is within the limit. Those
-// that a check may read stay, whatever the limit.
+// makeRoom measures all mirrors, and removes the least recently used ones until the rest is within the limit. It keeps
+// those that a check may read.
 func (m *Mirrors) makeRoom(ctx context.Context) error {
 	all, err := m.list("")
 	if err != nil {
@@ -125,7 +125,7 @@ func (m *Mirrors) makeRoom(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// evict removes a mirror that nobody uses.
+// evict removes a mirror that no process uses.
 func (m *Mirrors) evict(k usedMirror) (gone bool, err error) {
 	unlock, err := m.tryLock(k.id)
 	if errors.Is(err, remote.ErrLocked) {
@@ -143,7 +143,7 @@ func (m *Mirrors) evict(k usedMirror) (gone bool, err error) {
 	return err == nil, remote.WithoutPath(err)
 }
 
-// grown notes the size of a mirror that is fetched into, and reports whether there is too much now.
+// grown records the size of a mirror during a fetch, and reports whether all mirrors are over the limit.
 func (m *Mirrors) grown(dir string, size int64) (over bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,13 +166,13 @@ func (m *Mirrors) sum() (sum int64) {
 	return sum
 }
 
-// maxPacked bounds the list of the objects that a mirror is packed from, in bytes: six million. Larger ones stay as
-// they are, until they are evicted.
+// maxPacked limits the size in bytes of the list of objects to pack: six million objects. Larger mirrors are not packed
+// until they are evicted.
 const maxPacked = 256 << 20
 
-// pack puts into one pack all commits, folders and small files of a partial mirror, and all files of the commits that
-// were read lately; what else was in the packs that are there goes. Git's own "gc" keeps every object that was ever fetched into
-// a partial clone (git-repack(1), promisor packs).
+// pack joins all commits, folders and small files of a partial mirror, and all files of recently read commits, into one
+// pack, and removes the old packs. Git's own "gc" keeps every object that was ever fetched into a partial clone
+// (git-repack(1), promisor packs).
 func (s *session) pack(ctx context.Context, old []string) error {
 	known, err := s.known()
 	if err != nil {
@@ -229,8 +229,8 @@ func (s *session) pack(ctx context.Context, old []string) error {
 // lockPoll is how often a lock that another process has is tried again.
 const lockPoll = 50 * time.Millisecond
 
-// lock takes the lock of a repository's mirror: first among the goroutines of this process, then among
-// processes, by a file that the kernel unlocks when its owner dies.
+// lock takes the lock of a repository's mirror: first among the goroutines of this process, then among processes by a
+// file lock, which the kernel releases when its owner dies.
 func (m *Mirrors) lock(ctx context.Context, id int64) (unlock func(), err error) {
 	select {
 	case m.slot(id) <- struct{}{}:
@@ -254,7 +254,7 @@ func (m *Mirrors) lock(ctx context.Context, id int64) (unlock func(), err error)
 	return unlock, err
 }
 
-// tryLock is lock without waiting; remote.ErrLocked if somebody has it.
+// tryLock is lock without waiting; it returns remote.ErrLocked if the lock is held.
 func (m *Mirrors) tryLock(id int64) (unlock func(), err error) {
 	select {
 	case m.slot(id) <- struct{}{}:
@@ -277,7 +277,7 @@ func (m *Mirrors) slot(id int64) chan struct{} {
 	return m.locks[id]
 }
 
-// lockFile takes the lock among processes. Unlock gives the slot back, too.
+// lockFile takes the lock among processes. unlock also releases the slot.
 func (m *Mirrors) lockFile(id int64) (unlock func(), err error) {
 	f, err := store.Lock(filepath.Join(m.config.Dir, strconv.FormatInt(id, 10)+".lock"))
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package mirror keeps a bare, partial copy of each repository that is checked, fetched with the native git over
-// HTTP, and reads single files from it: all commits, folders and small files, and the large files of the commits that
+// Package mirror keeps a bare, partial copy of each checked repository, and reads single files from it. The copy is
+// fetched with git over HTTP. It has all commits, folders and small files, and the large files of the commits that
 // checks read.
 //
-// What it fetches was written by strangers: objects are verified as they arrive, nothing is ever checked
-// out, and no hook, filter, submodule or credential helper runs. The token for a fetch is in the environment
-// of that one process; it is never an argument, on disk, or in an error.
+// The fetched content comes from strangers: objects are verified on arrival, nothing is checked out, and no hook,
+// filter, submodule or credential helper runs. The token for a fetch is in the environment of that process only; it is
+// never an argument, on disk, or in an error.
 package mirror
 
 import (
@@ -33,8 +33,8 @@ type Config struct {
 	Git      string       // absolute path of git; empty: as gitcmd.Find finds it
 	Client   forge.Client // required
 	MaxBytes int64        // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
-	// TotalBytes is how much all mirrors may take, also while one is fetched; those that were used longest ago go first,
-	// and none that was used within Busy. 0: any amount.
+	// TotalBytes limits the size of all mirrors, also during a fetch. The least recently used ones are removed first,
+	// but none that was used within Busy. 0: no limit.
 	TotalBytes int64
 	Busy       time.Duration     // what a check takes at most that reads a mirror; 0: an hour
 	Timeout    time.Duration     // of one git process that uses the network; 0: 10 minutes
@@ -42,7 +42,7 @@ type Config struct {
 	Now        func() time.Time  // nil: time.Now
 }
 
-// Mirrors are the mirrors in one folder. They are safe for concurrent use, also by several processes.
+// Mirrors are the mirrors in one folder. It is safe for concurrent use, also by several processes.
 type Mirrors struct {
 	config Config
 	git    runner
@@ -119,8 +119,7 @@ func (w Want) validate() error {
 	return nil
 }
 
-// safeBranch keeps names out that would mean something else in a refspec; the rules are those of
-// git-check-ref-format(1).
+// safeBranch reports whether a name is safe in a refspec; the rules are those of git-check-ref-format(1).
 func safeBranch(name string) bool {
 	if name == "" || len(name) > 1024 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") ||
 		strings.HasSuffix(name, "/") ||
@@ -141,20 +140,19 @@ func safeBranch(name string) bool {
 	return true
 }
 
-// GitDir is where the mirror of a repository is, or will be: all that its checks read of the mirrors.
+// GitDir is the path of a repository's mirror, whether it exists or not. Checks of the repository read no other mirror.
 func (m *Mirrors) GitDir(repo forge.Repo) string {
 	return filepath.Join(m.config.Dir, strconv.FormatInt(repo.Installation, 10), strconv.FormatInt(repo.ID, 10)+".git")
 }
 
-// formerDir is where the mirror was before each installation had a folder of its own.
+// formerDir is the path of the mirror in versions without a folder for each installation.
 func (m *Mirrors) formerDir(repo forge.Repo) string {
 	return filepath.Join(m.config.Dir, strconv.FormatInt(repo.ID, 10)+".git")
 }
 
-// Fetch makes sure that the mirror of a repository has the wanted commits, finds their merge base, and makes sure that
-// all files of the head, the merge base and the base's tip are there, so that reading them needs no network. If all of
-// that is there already, it does not use the network. A mirror that turns out to be corrupted, or too large with what
-// was read once, is removed and cloned again, once.
+// Fetch makes sure that the mirror has the wanted commits and all files of the head, the merge base and the base's tip,
+// so that reading needs no network. It returns their merge base. If everything is there already, it does not use the
+// network. A mirror that is corrupted, or too large with old content, is removed and cloned again once.
 //
 // Its errors are *Vanished, *NoMergeBase, *TooLarge, *Denied, *forge.RetryLater, those of the Client, or others that
 // a later try may cure.
@@ -175,7 +173,7 @@ func (m *Mirrors) Fetch(ctx context.Context, repo forge.Repo, want Want) (State,
 	if err == nil || ctx.Err() != nil {
 		return state, err
 	}
-	// A server that does not give a part to somebody who has nothing yet is asked for all.
+	// If a server refuses a partial clone, the whole repository is cloned.
 	var large *TooLarge
 	whole := m.refused(repo, err)
 	switch {
@@ -205,7 +203,7 @@ func (m *Mirrors) remove(repo forge.Repo) error {
 	return nil
 }
 
-// refused reports whether an error, which is none of the expected ones, kept a partial mirror from getting anything.
+// refused reports whether an unexpected error prevented any fetch into a partial mirror.
 func (m *Mirrors) refused(repo forge.Repo, err error) bool {
 	var failed *Failed
 	if !errors.As(err, &failed) || !isPartial(m.GitDir(repo)) {
@@ -215,7 +213,7 @@ func (m *Mirrors) refused(repo forge.Repo, err error) bool {
 	return err == nil && len(packs) == 0
 }
 
-// corrupted reports whether the mirror itself is the reason of an error that is none of the expected ones.
+// corrupted reports whether the mirror itself caused an unexpected error.
 func (m *Mirrors) corrupted(ctx context.Context, repo forge.Repo, err error) bool {
 	var failed *Failed
 	if !errors.As(err, &failed) {
@@ -265,8 +263,8 @@ func (m *Mirrors) fetch(ctx context.Context, s *session) (State, error) {
 	return State{GitDir: s.dir, MergeBase: base, BaseTip: tip}, nil
 }
 
-// Ensure makes sure that one commit is in the mirror of a repository with its folders, but not with all of its files, for
-// example one that was reviewed and then pushed over. A *Vanished means that GitHub does not have it any more.
+// Ensure makes sure that the mirror has one commit with its folders, but not with all of its files. The commit may have
+// been reviewed and then replaced by a push. It returns a *Vanished if GitHub does not have the commit any more.
 func (m *Mirrors) Ensure(ctx context.Context, repo forge.Repo, sha string) error {
 	if repo.ID <= 0 || !objectID.MatchString(sha) {
 		return &Vanished{SHA: sha}
@@ -274,7 +272,7 @@ func (m *Mirrors) Ensure(ctx context.Context, repo forge.Repo, sha string) error
 	return m.use(ctx, repo, func(s *session) error { return s.exact(ctx, sha) })
 }
 
-// use lets something be done with the mirror of a repository while nobody else uses it.
+// use calls do with the mirror of a repository while no other process uses it.
 func (m *Mirrors) use(ctx context.Context, repo forge.Repo, do func(s *session) error) error {
 	unlock, err := m.lock(ctx, repo.ID)
 	if err != nil {

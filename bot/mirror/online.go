@@ -26,8 +26,8 @@ type request struct {
 	filter string // of a partial mirror; empty: smallFiles
 }
 
-// online fetches. If that fails, it finds out why with a request of its own: the repository was renamed (then it tries
-// again there), is gone, or the server has trouble.
+// online fetches. After a failure, it asks the server for the reason: the repository was renamed (then it tries again),
+// is gone, or the server has a problem.
 func (s *session) online(ctx context.Context, r request) error {
 	if err := s.connect(ctx); err != nil {
 		return err
@@ -45,14 +45,14 @@ func (s *session) online(ctx context.Context, r request) error {
 		return s.download(ctx, r)
 	}
 	if s.partial && !s.made && len(r.ids) == 0 {
-		// The server may have written a file as its difference from a larger one that it takes to be here.
+		// The server may have sent a file as a difference from a larger one, which it assumes to be in the mirror.
 		r.filter = noFiles
 		return s.download(ctx, r)
 	}
 	return err
 }
 
-// connect asks for address and token, once a session.
+// connect requests address and token, once for each session.
 func (s *session) connect(ctx context.Context) error {
 	if s.address != "" {
 		return nil
@@ -93,7 +93,7 @@ func (s *session) download(ctx context.Context, r request) error {
 	}
 	if len(r.ids) > 0 {
 		c.stdin = strings.Join(r.ids, "\n") + "\n"
-		// Nothing is said about what is there: who has a commit need not have its files.
+		// The mirror announces no commits, since it may have a commit without its files.
 		c.config = append(c.config, "fetch.negotiationAlgorithm", "noop", "http.postBuffer", strconv.Itoa(postBuffer))
 	}
 	_, err := s.m.git.run(ctx, c)
@@ -117,7 +117,7 @@ func (s *session) network(args []string) call {
 		hide: []string{s.address, u.Scheme + "://" + u.Host}}
 }
 
-// roomEvery is between two looks for room while a mirror grows: each measures all mirrors.
+// roomEvery is the time between calls of makeRoom while a mirror grows, since each measures all mirrors.
 const roomEvery = 10 * time.Second
 
 // withinSize returns a *TooLarge if the mirror, unfinished packs included, is over the limit, and makes room for it among
@@ -134,8 +134,8 @@ func (s *session) withinSize(ctx context.Context) error {
 	return nil
 }
 
-// probe asks the server for the repository's refs. It returns true if the repository moved to another
-// address on the same server, which it has stored then.
+// probe asks the server for the repository's refs. It returns true if the repository moved to another address on the
+// same server, which it stores.
 func (s *session) probe(ctx context.Context) (moved bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

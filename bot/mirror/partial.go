@@ -14,15 +14,15 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// A partial mirror has all commits, folders and small files, but of the larger files only those of the commits that a
-// check reads. Git is told so (gitformat-pack(5), promisor packs) in the calls that fetch and in no other: for everybody
-// else an absent object is absent, and nothing is ever fetched behind the back of who reads.
+// A partial mirror has all commits, folders and small files, but larger files of the commits that checks read only. Git
+// is configured for that (gitformat-pack(5), promisor packs) in fetching calls only. For other calls an absent object
+// is absent, so that reading never fetches.
 const (
-	// partialFile in a mirror says that it is partial. Those that were made before there were any, and those of servers
-	// that cannot give a part, are whole.
+	// partialFile in a mirror marks it as partial. Mirrors of earlier versions, and of servers without partial clones,
+	// are whole.
 	partialFile = "lintel-partial"
-	// completeFile in a partial mirror has the commits of which all files are there, one a line, oldest first, and before
-	// them the packs that were there when that was found out.
+	// completeFile in a partial mirror lists the commits with all files, one a line, oldest first, after the packs that
+	// contained them.
 	completeFile = "lintel-complete"
 	// origin is the name under which git knows the server of a partial mirror while it fetches.
 	origin = "lintel"
@@ -31,20 +31,21 @@ const (
 const (
 	// maxComplete bounds what is remembered of complete commits; files of others may go when a mirror is packed.
 	maxComplete = 64
-	// maxNear is from how many of these the files of another commit are told: the newest are most alike.
+	// maxNear is the number of complete commits that are compared with a new one: the newest are the most similar.
 	maxNear = 8
-	// smallFiles and noFiles are filters of a fetch (git-rev-list(1)). What checks read are mostly small texts: with those
-	// of the history there, a later check needs one request, not a further one for files by their ids, and git stores
-	// them as differences from each other. What makes a history large is larger.
+	// smallFiles and noFiles are filters of a fetch (git-rev-list(1)). Checks mostly read small texts. With all small
+	// files of the history, a later check needs one request only, and git stores them as differences from each other.
+	// Larger files make up most of a large history.
 	smallFiles, noFiles = "blob:limit=64k", "blob:none"
-	// atOnce is how many objects are asked for in one request. Git's own work grows with the square of it: 100,000 take
-	// it five seconds, five times 20,000 half of that.
+	// atOnce is the number of objects in one request. Git's work grows with its square: one request for 100,000 takes
+	// five seconds, five requests for 20,000 take half of that.
 	atOnce = 20_000
-	// postBuffer holds such a request whole: servers and proxies need not take one in pieces of an unknown number.
+	// postBuffer is large enough for such a request, since servers and proxies may reject chunked requests.
 	postBuffer = 2 << 20
 	// maxListed bounds the list of the files of a commit, in bytes: three million.
 	maxListed = 128 << 20
-	// maxRounds is how often a server is asked for what a commit consists of. Once is enough, unless it keeps folders back.
+	// maxRounds is how often a server is asked for the objects of a commit. Once is enough, unless the server omits
+	// folders.
 	maxRounds = 3
 )
 
@@ -119,8 +120,8 @@ func (s *session) files(ctx context.Context, commits, have []string) error {
 	return &Failed{Command: "fetch", Reason: "the server does not send all files of a commit"}
 }
 
-// listed lists the files in the trees of commits, apart from those that the trees of others have, too, and the folders
-// that are not there. Each folder is looked at once, however often it stands in a tree.
+// listed lists the files in the trees of commits that the trees of have lack, and the missing folders. It reads each
+// folder once.
 func (s *session) listed(ctx context.Context, commits, have []string) (ids []string, err error) {
 	var ask strings.Builder
 	for _, c := range commits {
@@ -156,7 +157,7 @@ func (s *session) objects(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// whether finds out if an error means that the server does not have one of the commits any more.
+// whether finds out whether an error means that the server does not have one of the commits any more.
 func (s *session) whether(ctx context.Context, commits []string, err error) error {
 	var failed *Failed
 	if !errors.As(err, &failed) {
@@ -173,8 +174,8 @@ func (s *session) whether(ctx context.Context, commits []string, err error) erro
 	return err
 }
 
-// known lists the commits of which all files are there, those that were used last at the end. It is none where a pack
-// is gone, or has another size, that was there when that was noted: that costs a look at whole trees.
+// known lists the commits with all files, the most recently used last. It is empty if one of the recorded packs is
+// missing or has another size; then whole trees are compared.
 func (s *session) known() (commits []string, err error) {
 	data, err := os.ReadFile(filepath.Join(s.dir, completeFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -238,8 +239,8 @@ func packsOf(dir string) (names []string, err error) {
 	return names, err
 }
 
-// Complete gets what a check found to be absent from a mirror that Fetch has returned: all files of the commits that it
-// reads, and objects of others. Its errors are those of Fetch.
+// Complete fetches objects that a check found missing in a mirror of Fetch: all files of the commits that it reads, and
+// other objects. Its errors are those of Fetch.
 func (m *Mirrors) Complete(ctx context.Context, gitDir string, commits, objects []string) error {
 	for _, id := range slices.Concat(commits, objects) {
 		if !objectID.MatchString(id) {
@@ -260,7 +261,7 @@ func (m *Mirrors) Complete(ctx context.Context, gitDir string, commits, objects 
 			}
 			return err
 		}
-		// What was taken for complete is not, or the check would not have found anything absent.
+		// A recorded commit is incomplete, since the check found an object missing.
 		if err := os.Remove(filepath.Join(s.dir, completeFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("a mirror: %w", remote.WithoutPath(err))
 		}

@@ -18,10 +18,10 @@ import (
 	"github.com/lintel-bot/lintel/render/remote/fetch"
 )
 
-// recheck is after what time a source is asked whether an exact version still has the content that it had.
+// recheck is the time after which a source is asked whether an exact version still has the same content.
 const recheck = 24 * time.Hour
 
-// asker fetches for one check. It asks GitHub about each repository once.
+// asker fetches for one check. It caches GitHub's answers about repositories.
 type asker struct {
 	*Cache
 	change Change
@@ -34,15 +34,15 @@ type asker struct {
 	known   bool // authors is
 }
 
-// hosted is a repository of the App's host; the zero value is one that the installation cannot see.
+// hosted is a repository on the App's host; the zero value is one that the installation cannot see.
 type hosted struct {
 	forge.Repo
 	private bool
 	token   string
 }
 
-// open returns the fetchers for what the base names and for what only the change does. left is what remains of the
-// time for all fetching, and becomes less until they are closed.
+// open returns the fetchers for sources of the base and for sources that only the change names. left is the remaining
+// time for all fetches, which decreases until they are closed.
 func (a *asker) open(kept *remote.Store, asking Request, left *time.Duration) (base, head Fetcher,
 	done func(), err error) {
 	o := a.c.Fetch
@@ -89,7 +89,7 @@ func (a *asker) open(kept *remote.Store, asking Request, left *time.Duration) (b
 	}, nil
 }
 
-// repositoryKey is a repository however its address is written; empty for what has no address.
+// repositoryKey identifies a repository in any spelling of its address; empty if it has no address.
 func repositoryKey(address string) string {
 	u, err := remote.Address(address)
 	if err != nil {
@@ -125,7 +125,7 @@ func (a *asker) find(ctx context.Context, address string) (*hosted, error) {
 	default:
 		a.absent.Put(name, true, disk.Span{From: time.Now(), Life: askedFor})
 	}
-	// Those that everybody may read are read like everything else, unless the host shows nothing to strangers.
+	// Public repositories are read without a token, unless the host shows nothing to strangers.
 	if found.private || found.ID != 0 && a.home.Host != "github.com" {
 		if found.token, err = a.c.Client.GitToken(ctx, found.Repo); err != nil && !forge.IsGone(err) {
 			return nil, err
@@ -135,8 +135,8 @@ func (a *asker) find(ctx context.Context, address string) (*hosted, error) {
 	return found, nil
 }
 
-// private implements Resolver.Private. What the installation does not see on the App's host is not public, though
-// the store may have it from before.
+// private implements Resolver.Private. A repository on the App's host that the installation cannot see counts as
+// private, since the store may have it from before.
 func (a *asker) private(ctx context.Context, address string) (forge.Repo, bool) {
 	u, err := remote.Address(address)
 	if err != nil {
@@ -158,11 +158,11 @@ func (a *asker) private(ctx context.Context, address string) (forge.Repo, bool) 
 	return repo.Repo, repo.private
 }
 
-// defaultsNames are what the repository with an organisation's defaults is called, the best first.
+// defaultsNames are the names of the repository with an organisation's settings, in order of preference.
 func defaultsNames() []string { return []string{".lintel", ".github"} }
 
-// defaults implements Resolver.Defaults: the repository of the organisation of that name, if the App is installed
-// there. None of these has any above it.
+// defaults implements Resolver.Defaults: the organisation's repository with such a name, if the App is installed there.
+// These repositories themselves have no defaults.
 func (a *asker) defaults(ctx context.Context) (string, error) {
 	repo := a.change.Repo
 	if slices.Contains(defaultsNames(), strings.ToLower(repo.Name)) {

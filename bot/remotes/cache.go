@@ -1,11 +1,11 @@
-// Package remotes gets what checks take from outside of their repositories. Each installation of the App has a cache of
-// its own: what one of them may read is not there for another. A Resolver has a job of the sandbox done again until all
-// that it takes was asked for: the sandbox says what it wants, this process fetches it, and both sides of a change see
-// the same.
+// Package remotes fetches the remote sources of checks. Each installation of the App has its own cache, so that a
+// source which one installation may read is not available to another. A Resolver repeats a job of the sandbox until all
+// of its sources were requested: the sandbox returns its requests, this process fetches them, and both sides of a
+// change see the same content.
 //
-// Git on the App's own host is read with the installation's token where that is needed, everything else with what the
-// operator's LINTEL_SOURCES has. What a change alone names is fetched only if its authors may read it; what the base
-// names counts as shared with all readers of the repository.
+// Git repositories on the App's own host are read with the installation's token if needed, all others with the
+// credentials in the operator's LINTEL_SOURCES. A source that only the change names is fetched only if the change's
+// authors may read it. A source that the base names counts as shared with all readers of the repository.
 package remotes
 
 import (
@@ -31,12 +31,13 @@ import (
 // CacheConfig is what New needs.
 type CacheConfig struct {
 	Dir string // where the stores are
-	// MaxBytes is how much all stores may take; what was not used for longest goes first. 0: each has a limit of its own.
+	// MaxBytes limits the size of all stores; the least recently used content is removed first. 0: each store has its
+	// own limit.
 	MaxBytes int64
 	InUse    time.Duration // what was used since then stays whatever the limit: a check may read it. 0: 2 hours
 	Client   forge.Client  // required
 	Policy   *fetch.Policy // the operator's; nil: fetch.DefaultPolicy()
-	// Budget is for all that one check waits for, and half of it for one thing; 0: 5 minutes.
+	// Budget limits the time for all fetches of one check; a single fetch may take half of it. 0: 5 minutes.
 	Budget time.Duration
 	Log    *slog.Logger // nil: none
 	// Fetch has further options of the fetchers, for tests.
@@ -63,7 +64,7 @@ type cached struct {
 	bytes         int64     // bytes of content, as the notes have it
 }
 
-// size is how many bytes the store takes, and how many of them stay unless something in it is let go.
+// size returns the bytes of the store, and how many of them stay without removing content.
 func (k *cached) size() (all, stays int64) {
 	if k.Store == nil {
 		all = remote.Size(k.dir)
@@ -74,8 +75,9 @@ func (k *cached) size() (all, stays int64) {
 }
 
 const (
-	// askedFor is for how long GitHub is not asked again about a repository that an installation cannot see: such answers
-	// count against its hourly limit each time; and for those of an installation, which it lists a hundred a request.
+	// askedFor is how long GitHub's answers are cached: that an installation cannot see a repository, since such
+	// requests count against its hourly limit, and the repositories of an installation, since listing them takes a
+	// request for each hundred.
 	askedFor = 5 * time.Minute
 	maxAsked = 10_000
 )
@@ -103,7 +105,7 @@ func (s *Cache) Folder(ctx context.Context, installation int64) (string, error) 
 	return kept.GitDir(), nil
 }
 
-// For returns what gets things for one check. An error is of the store's folder.
+// For returns the resolver for one check. It fails for errors of the store's folder.
 func (s *Cache) For(ctx context.Context, change Change) (*Resolver, error) {
 	kept, err := s.store(ctx, change.Repo.Installation)
 	if err != nil {
@@ -141,8 +143,8 @@ func (s *Cache) dir(installation int64) string {
 	return filepath.Join(s.c.Dir, strconv.FormatInt(installation, 10))
 }
 
-// Maintain removes from all stores what was not used for long or does not fit any more, and returns how many bytes the
-// rest takes. What a check reads stays.
+// Maintain removes content from all stores that is old or exceeds the limits, and returns the remaining bytes. It keeps
+// content that a check may read.
 func (s *Cache) Maintain(ctx context.Context) (int64, error) {
 	entries, err := os.ReadDir(s.c.Dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -172,8 +174,8 @@ func (s *Cache) Maintain(ctx context.Context) (int64, error) {
 	return sum, errors.Join(append(problems, err)...)
 }
 
-// makeRoom empties the stores that were used longest ago, apart from what a check may read, until all are within the
-// limit but for what goes by itself.
+// makeRoom empties the least recently used stores, except for content that a check may read, until all stores are
+// within the limit without what will be removed anyway.
 func (s *Cache) makeRoom(ctx context.Context, all []cached) (sum int64, _ error) {
 	var stay int64
 	for i := range all {

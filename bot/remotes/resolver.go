@@ -14,33 +14,33 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// Fetcher gets wants into a store; *fetch.Fetcher is one. What cannot be had is an entry that says why; an error is of
-// the store or of the context.
+// Fetcher fetches wants into a store; *fetch.Fetcher implements it. A source that cannot be fetched is an entry with
+// the reason; the error is of the store or of the context.
 type Fetcher interface {
 	Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, error)
 }
 
-// Resolver gets things from outside for one check or command, and remembers what they came to: asked again, it answers the
-// same. It is not safe for concurrent use. The nil Store has nothing.
+// Resolver fetches sources for one check or command, and returns the same result for repeated requests. It is not safe
+// for concurrent use. A nil Resolver fetches nothing.
 type Resolver struct {
 	GitDir string // absolute
 	// Open returns what fetches: what the base names, and what only the change does. close ends the fetchers' connections.
 	Open func(a Request) (base, head Fetcher, close func(), err error)
 	// Watch is called when a fetching begins, and what it returns when that is over; nil: nobody watches.
 	Watch func() (done func(got remote.Lock))
-	// Private returns the repository of the App's host that is at an address, if it is a private one; nil: none is. Where
-	// that cannot be told, it is one without an id.
+	// Private returns the repository of the App's host at an address, if it is private; without an id if that is
+	// unknown. Nil: no repository is private.
 	Private func(ctx context.Context, address string) (forge.Repo, bool)
 
-	// Fork means that the change comes from a fork: nothing is fetched before it is wanted, since what a fork is given may
-	// be older than what the base is.
+	// Fork means that the change comes from a fork: nothing is fetched in advance, since the fork could then get older
+	// content than the base.
 	Fork bool
 
 	// Defaults returns the address of the repository with the organisation's defaults, empty where it has none; nil: none
 	// has any.
 	Defaults func(ctx context.Context) (string, error)
 
-	// PreviewTime is how long all fetching for previews may take; 0: 90 s, negative: nothing is fetched for them.
+	// PreviewTime limits the time of all fetches for previews; 0: 90 s, negative: nothing is fetched for them.
 	PreviewTime time.Duration
 
 	lock    remote.Lock
@@ -49,22 +49,22 @@ type Resolver struct {
 	rounds  int           // in which something was fetched for them
 }
 
-// Change is on whose behalf things are fetched.
+// Change describes the change for which sources are fetched.
 type Change struct {
 	Repo forge.Repo
 	// Authors returns who wrote what only the change has. Nil: it is on a branch of the repository already.
 	Authors func(ctx context.Context) ([]string, error)
 	Fork    bool // the change comes from a fork
-	// Since is when something outside is known to have moved: what was asked for before is asked for again. Zero: the
-	// fetcher's own patience decides.
+	// Since is when a source is known to have changed: sources fetched before are fetched again. Zero: the fetcher
+	// decides.
 	Since time.Time
 	Log   *slog.Logger
 }
 
-// Request is what is known about what is to be fetched.
+// Request describes what is to be fetched.
 type Request struct {
-	// Allow narrows what may be fetched by patterns of addresses; nil does not. What the repository does not name itself
-	// is fetched all the same.
+	// Allow restricts addresses by patterns; nil does not. Sources that the repository itself does not name are not
+	// restricted.
 	Allow []string
 	// Named are the addresses of all repositories that the base names, as it has them.
 	Named []string
@@ -72,8 +72,8 @@ type Request struct {
 	Within time.Duration
 }
 
-// Error is one of fetching: of the store, or of whoever decides what may be fetched. It says nothing about what was
-// wanted.
+// Error is an error of fetching: of the store, or of deciding what may be fetched. It is not about the content of a
+// source.
 type Error struct{ Err error }
 
 func (e *Error) Error() string {
@@ -106,7 +106,7 @@ func (s *Resolver) ID() string {
 	return remote.New(s.lock, nil).ID()
 }
 
-// maxRounds is how often a job is done. Charts depend on charts and bases on bases; nobody nests them as deep.
+// maxRounds limits how often a job is repeated. Charts may depend on charts and bases on bases, but not as deeply.
 const maxRounds = 24
 
 // defaultPreviewTime is how long all fetching for previews may take, unless the store is told otherwise, and
@@ -116,12 +116,12 @@ const (
 	maxPreviewRounds   = 4
 )
 
-// maxWants is how many things one check or command gets. Repositories with a thousand releases want a few thousand.
+// maxWants limits the sources of one check or command. Repositories with a thousand releases need a few thousand.
 const maxWants = 10_000
 
-// Until calls do with what was fetched so far, until it wants nothing more. Where it wants more and more, or too much,
-// the last call is told that it is the last: what it lacks then, it names. A nil Store has nothing: do is called once.
-// The error is that of do, or *Error.
+// Until calls do with the fetched sources until it requests no more. If it requests too much, or too often, the last
+// call is told that it is the last, and reports what it lacks. With a nil Resolver, do is called once. The error is
+// that of do, or *Error.
 func (s *Resolver) Until(ctx context.Context, do func(*report.Sources) (wanted json.RawMessage, err error)) error {
 	if s == nil {
 		_, err := do(nil)
@@ -210,12 +210,12 @@ func (s *Resolver) fetch(ctx context.Context, request remote.Request) (lock remo
 	return append(lock, more...), err
 }
 
-// prefetchTime is how long is waited at most for what nobody may want.
+// prefetchTime limits the wait for sources that may not be needed.
 const prefetchTime = 10 * time.Second
 
-// prefetch fetches what nobody wants yet. Since it is not known that the base still names it, it is what only a change
-// names; what cannot be had like that, or not soon, is left to be asked for. Nobody is asked for it who may read a git
-// repository: that costs requests of the forge.
+// prefetch fetches sources that were not requested yet. Since the base may not name them any more, they count as named
+// by the change only. A source that cannot be fetched in this way or in time is requested later. It does not ask who
+// may read a git repository, since that costs requests to GitHub.
 func (s *Resolver) prefetch(ctx context.Context, request remote.Request) (remote.Lock, error) {
 	base, head, end, err := s.Open(Request{Allow: request.Allow, Named: s.named, Within: prefetchTime})
 	if err != nil {
@@ -268,7 +268,7 @@ func (s *Resolver) get(ctx context.Context, asking Request, base, head []remote.
 	return lock, nil
 }
 
-// Sandbox does jobs that may want something from outside; *sandbox.Sandbox is one.
+// Sandbox runs jobs that may request remote sources; *sandbox.Sandbox implements it.
 type Sandbox interface {
 	Inspect(ctx context.Context, change report.Change) (*report.Inspection, error)
 	Run(ctx context.Context, change report.Change) (*report.Report, error)
@@ -286,7 +286,7 @@ func (s *Resolver) DefaultsAddress(ctx context.Context) (string, error) {
 	return address, nil
 }
 
-// Inspect is Sandbox.Inspect with what is wanted from outside.
+// Inspect is Sandbox.Inspect with the requested remote sources.
 func (s *Resolver) Inspect(ctx context.Context, in Sandbox, change report.Change) (out *report.Inspection, err error) {
 	err = s.Until(ctx, func(have *report.Sources) (json.RawMessage, error) {
 		change.Sources = have
@@ -298,7 +298,7 @@ func (s *Resolver) Inspect(ctx context.Context, in Sandbox, change report.Change
 	return out, err
 }
 
-// Run is Sandbox.Run with what is wanted from outside.
+// Run is Sandbox.Run with the requested remote sources.
 func (s *Resolver) Run(ctx context.Context, in Sandbox, change report.Change) (rep *report.Report, err error) {
 	err = s.Until(ctx, func(have *report.Sources) (json.RawMessage, error) {
 		change.Sources = have

@@ -46,7 +46,7 @@ func newSetup(cfg Config, home string) setup {
 	}
 }
 
-// environment is all that the child gets: nothing of the parent's.
+// environment is the whole environment of the child, without any variable of the parent.
 func environment(home string, cfg Config) []string {
 	return []string{
 		"HOME=" + home,
@@ -62,8 +62,8 @@ func environment(home string, cfg Config) []string {
 // homePrefix begins the names of the folders of children.
 const homePrefix = "lintel-sandbox-"
 
-// newHome makes a folder for a child. One that a server sweeps which starts now, before it is locked, is made again; where
-// the file system has no locks, nobody sweeps it, and lock is nil.
+// newHome creates a folder for a child. If another server's Sweep removes it before it is locked, it is created again.
+// Without file locks, Sweep does nothing, and lock is nil.
 func newHome() (home string, lock *os.File, err error) {
 	for range 3 {
 		if home, err = os.MkdirTemp("", homePrefix); err != nil {
@@ -78,7 +78,7 @@ func newHome() (home string, lock *os.File, err error) {
 	return "", nil, err
 }
 
-// launch starts the process, without namespaces when plain. The caller stops it.
+// launch starts the process, without namespaces if plain. The caller stops it.
 func launch(exe string, cfg Config, plain bool) (_ *child, err error) {
 	home, lock, err := newHome()
 	if err != nil {
@@ -135,9 +135,9 @@ func launch(exe string, cfg Config, plain bool) (_ *child, err error) {
 	return c, nil
 }
 
-// onOwnThread runs f on a thread that ends with it, so that what is under the rules of a sandbox does not serve others.
-// It is never the first of the process, which does not end, and whose rules decide who may signal the process: a child
-// with the same rules could (landlock(7), scoping).
+// onOwnThread runs f on a thread that ends with it, so that a thread with the rules of a sandbox runs nothing else. It
+// is never the first thread of the process, which does not end and whose rules decide who may signal the process: a
+// child with the same rules could (landlock(7), scoping).
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -189,7 +189,7 @@ func (c *child) kill() {
 	}
 }
 
-// stop ends the process group, waits until it is gone, and removes its folder.
+// stop ends the process group, waits for its end, and removes its folder.
 func (c *child) stop() {
 	c.kill()
 	<-c.exited
@@ -199,7 +199,7 @@ func (c *child) stop() {
 	c.lock.Close()
 }
 
-// tidy empties the child's folder, so that no job finds what another left.
+// tidy empties the child's folder, so that no job finds files of another.
 func (c *child) tidy() {
 	entries, err := os.ReadDir(c.home)
 	if err != nil {
@@ -210,7 +210,7 @@ func (c *child) tidy() {
 	}
 }
 
-// lastWords keeps the end of a child's stderr and what it says about the reason of an end.
+// lastWords keeps the end of a child's stderr, and the reason of its end.
 type lastWords struct {
 	mu    sync.Mutex
 	kept  []byte
@@ -272,8 +272,8 @@ func (l *lastWords) tail() string {
 	return strings.ToValidUTF8(string(l.kept), "\uFFFD")
 }
 
-// place is a folder that a child was allowed to use. Landlock's rules are for what stood there when they were
-// made, and not for the path.
+// place is a folder that a child may use. Landlock's rules apply to the folder at the time when they are made, and not
+// to the path.
 type place struct {
 	path string
 	info os.FileInfo // nil: there was none

@@ -106,7 +106,7 @@ func (b *Sandbox) lacks(what string) (missing bool) {
 	return missing
 }
 
-// Each wall stands without the namespaces, and does not keep a check from its work.
+// Each part of the sandbox works without namespaces, and does not prevent a check.
 func TestSandbox(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -188,7 +188,7 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// A whole check comes to the same in the sandbox as without one, and git and the cache work there.
+// A whole check has the same result in the sandbox as without one; git and the cache work there.
 func TestCheckInTheSandbox(t *testing.T) {
 	r := treetest.New(t)
 	var commits []string
@@ -252,7 +252,7 @@ func overlay(t *testing.T, r *treetest.Repo, dir string) {
 	}
 }
 
-// Rules are for folders, not for paths: a child that may use what is gone is replaced.
+// Rules apply to folders, not to paths: a child whose folder was replaced is replaced.
 func TestReplacedFolderReplacesTheChild(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "cache")
 	b := testSandbox(t, func(c *Config) { c.Cache = cache })
@@ -281,7 +281,7 @@ func TestReplacedFolderReplacesTheChild(t *testing.T) {
 	}
 }
 
-// A child serves one owner, and sees nothing of another's. Serving the next is no failure.
+// A child serves one owner, and cannot read another's folders. Replacing it for the next owner is no failure.
 func TestOwnersSeeTheirOwn(t *testing.T) {
 	data := t.TempDir()
 	at := func(name string) string { return filepath.Join(data, name) }
@@ -382,7 +382,7 @@ func actOnOldKernel() {
 	}
 }
 
-// A kernel without any of the walls runs checks all the same, and the log says once what is missing.
+// On a kernel without these features, checks run, and the log says once what is missing.
 func TestOldKernelDegradesWithWords(t *testing.T) {
 	if auditArch == 0 {
 		t.Skip("no filter to make the kernel old with")
@@ -409,7 +409,7 @@ func TestOldKernelDegradesWithWords(t *testing.T) {
 	}
 }
 
-// What each version of Landlock can refuse is used, and what it cannot is said.
+// The features of each version of Landlock are used, and missing ones are logged.
 func TestLandlockVersions(t *testing.T) {
 	const truncate, signals = unix.LANDLOCK_ACCESS_FS_TRUNCATE, unix.LANDLOCK_SCOPE_SIGNAL
 	for _, tc := range []struct {
@@ -443,7 +443,7 @@ func TestLandlockVersions(t *testing.T) {
 	}
 }
 
-// What a script needs cannot be told from its file: the sandbox says so and works.
+// The interpreter of a script is unknown, so the sandbox does not restrict it, and says so.
 func TestGitThatIsAScript(t *testing.T) {
 	git := filepath.Join(t.TempDir(), "git")
 	if err := os.WriteFile(git, []byte("#!/bin/sh\nexec git \"$@\"\n"), 0o700); err != nil {
@@ -456,7 +456,7 @@ func TestGitThatIsAScript(t *testing.T) {
 	}
 }
 
-// The rules that the child inherits hold for the thread that starts it, and for no other of the server.
+// The rules that a child inherits apply to the thread that starts it, and to no other thread of the server.
 func TestThreadIsConfinedAlone(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

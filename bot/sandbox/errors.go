@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Crash means that the child died or had to be ended: by a limit, a fault, or a broken answer. The next
-// job gets a new child. Whether the same change crashes again is not known.
+// Crash means that the child died or had to be ended: by a limit, a fault, or an invalid answer. The next job gets a
+// new child. The same change may crash again.
 type Crash struct {
 	Reason string // for people, without host paths: "ran out of its memory limit of 2 GiB"
 	Err    error  // the cause for logs, may be nil; not part of Error
@@ -19,7 +19,7 @@ func (e *Crash) Error() string { return "the check " + e.Reason }
 // Unwrap returns the cause, which may name host paths: for logs only.
 func (e *Crash) Unwrap() error { return e.Err }
 
-// Failed is the error that the check itself answered with.
+// Failed is an error that the check itself returned.
 type Failed struct {
 	Message  string `json:"message"`
 	Panicked bool   `json:"panicked,omitempty"` // it was a recovered panic: a defect of the program
@@ -31,8 +31,8 @@ func (e *Failed) Error() string { return e.Message }
 
 const reasonProtocol = "answered with something that is not a report"
 
-// postMortem reads the exit state and the last words of a dead child. The words are only classified: they
-// may quote the repository or name host paths, so they are never passed on.
+// postMortem classifies the exit state and the last words of a dead child. The words are not passed on, since they may
+// quote the repository or name host paths.
 func (s *Sandbox) postMortem(c *child) *Crash {
 	<-c.exited
 	memory := "ran out of its memory limit of " + size(s.cfg.MemoryLimit)
@@ -56,8 +56,8 @@ const (
 	causeCPU    = "processor time"
 )
 
-// causes maps lines that Go's runtime (or ThreadSanitizer) writes before it gives up to words of our own,
-// most telling first. A line matches when it begins with one and contains the other.
+// causes maps lines that Go's runtime (or ThreadSanitizer) writes before it ends to our own words, the most informative
+// first. A line matches if it begins with one text and contains the other.
 var causes = []struct{ begins, contains, words string }{
 	{"fatal error: ", "stack overflow", "stack overflow"},
 	{"runtime: goroutine stack exceeds", "", "stack overflow"},

@@ -1,12 +1,12 @@
-// Package sandbox runs checks in child processes of the same binary, each one at a time, so that what strangers
-// wrote can neither read the server's memory and credentials nor outlive its limits of time and memory.
+// Package sandbox runs checks in child processes of the same binary, one check at a time in each. Content of strangers
+// can therefore neither read the server's memory and credentials nor exceed its limits of time and memory.
 //
-// The parent side is Sandbox, the child side is Serve. They speak length-prefixed JSON frames over the
-// child's standard input and output. The child is started when it is first needed, kept warm between
-// jobs, and replaced after any failure. It has an almost empty environment, no proxy to the network, and
-// on Linux its own process group, resource limits, and three walls that do not need each other, each where
-// the kernel has it: a user and a network namespace; Landlock, which leaves it the repositories to read, the
-// cache to write, and no TCP; and a seccomp filter, which leaves it no sockets. What is missing is logged.
+// The parent side is Sandbox, the child side is Serve. They exchange length-prefixed JSON frames over the child's
+// standard input and output. A child starts when it is first needed, is kept between jobs, and is replaced after any
+// failure. It has an almost empty environment and no proxy to the network. On Linux it also has its own process group,
+// resource limits, and three independent restrictions if the kernel supports them: a user and a network namespace;
+// Landlock, which allows reading the repositories, writing the cache, and no TCP; and a seccomp filter, which allows no
+// sockets. Missing restrictions are logged.
 package sandbox
 
 import (
@@ -49,20 +49,20 @@ type Config struct {
 	OutputLimit int64         // bytes of one answer; default 64 MiB
 	Children    int           // that work at a time; default 1
 	Log         *slog.Logger  // default: none
-	// Complete gets objects that a check found absent from the repository of its change, and all files of the commits that
-	// it reads; then the check is done again. Nil: nobody does.
+	// Complete fetches objects that a check found missing in the repository of its change, and all files of the commits
+	// that it reads; then the check is repeated. Nil: it is not repeated.
 	Complete func(ctx context.Context, gitDir string, commits, objects []string) error
 
 	// What jobs may use of the machine. All paths are absolute; a job that names others cannot read them.
 	Git          string   // the git program, also of jobs that name none; default: as gitcmd.Find finds it
 	Repositories []string // what may be read: git directories, object folders, or folders of them
 	Cache        string   // what may be written: the folder of the jobs' caches, made when absent. Empty: none
-	// Owned returns what may be read and written besides for the changes of one owner, made where it is absent. A child
-	// serves one owner only and is replaced for the next. Nil: there are no owners.
+	// Owned returns what else may be read and written for the changes of one owner, created if missing. A child serves
+	// one owner only and is replaced for the next. Nil: there are no owners.
 	Owned func(owner string) (read []string, write string)
 }
 
-// Sandbox runs checks in child processes. It is safe for concurrent use: jobs for which no child is free wait.
+// Sandbox runs checks in child processes. It is safe for concurrent use: jobs wait for a free child.
 type Sandbox struct {
 	cfg      Config
 	free     chan struct{} // holds a token for each of idle
@@ -76,7 +76,7 @@ type Sandbox struct {
 	idle []*seat // the one used last is at the end
 }
 
-// seat is where one child works after the other. Who took it from the idle ones has it alone.
+// seat is a place for one child at a time. Whoever takes it from the idle seats has it exclusively.
 type seat struct {
 	*Sandbox
 	child   *child // nil: there is none
@@ -111,7 +111,7 @@ func New(cfg Config) *Sandbox {
 	return s
 }
 
-// of is the configuration of a child that serves an owner.
+// of returns the configuration of a child for an owner.
 func (c Config) of(owner string) Config {
 	if c.Owned == nil || owner == "" {
 		return c
@@ -125,8 +125,7 @@ func (c Config) of(owner string) Config {
 // Restarts counts how often a child was started in place of an earlier one.
 func (s *Sandbox) Restarts() int64 { return s.restarts.Load() }
 
-// Inspect finds out in the child what has to be known before a change is checked. Its limits and errors are those of
-// Run.
+// Inspect inspects a change in the child, see report.Inspection. Its limits and errors are those of Run.
 func (s *Sandbox) Inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
 	a, err := s.job(ctx, request{Inspect: true, Change: &change})
 	if err != nil {
@@ -148,7 +147,7 @@ func (s *Sandbox) Run(ctx context.Context, change report.Change) (*report.Report
 	return a.Report, nil
 }
 
-// Show has the child say what a tree deploys. Its limits and errors are those of Run.
+// Show answers a query in the child. Its limits and errors are those of Run.
 func (s *Sandbox) Show(ctx context.Context, query report.Query) (*report.Showing, error) {
 	query.Git = cmp.Or(query.Git, s.cfg.Git)
 	a, err := s.job(ctx, request{Query: &query})
@@ -158,10 +157,10 @@ func (s *Sandbox) Show(ctx context.Context, query report.Query) (*report.Showing
 	return a.Showing, nil
 }
 
-// maxWhole is how often a job is done: what it asks for of the history it asks for at once.
+// maxWhole limits how often a job is done, since it requests all missing history at once.
 const maxWhole = 3
 
-// job has a child do what is asked, with a change that the caller does not use meanwhile.
+// job runs a request in a child; the caller must not use the change meanwhile.
 func (s *Sandbox) job(ctx context.Context, q request) (a *answer, err error) {
 	err = s.whole(ctx, q.Change, func() error {
 		a, err = s.once(ctx, q)
@@ -170,8 +169,8 @@ func (s *Sandbox) job(ctx context.Context, q request) (a *answer, err error) {
 	return a, err
 }
 
-// whole does a job for a change again as long as it finds something absent that can be had: of a mirror's history, only the
-// files are there that checks usually read.
+// whole repeats a job for a change while it finds missing objects that can be fetched: a mirror has only those files of
+// the history that checks usually read.
 func (s *Sandbox) whole(ctx context.Context, change *report.Change, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
@@ -238,7 +237,7 @@ func (s *seat) do(ctx context.Context, owner string, q request) (*answer, error)
 	return &a, nil
 }
 
-// settle turns an answer into an error of job, and replaces a child that should not serve another.
+// settle converts an answer to an error of the job, and replaces a child that must not be used again.
 func (s *seat) settle(q request, a *answer) error {
 	switch {
 	case a.Failed != nil:
@@ -270,8 +269,8 @@ func (s *Sandbox) Close() error {
 	return nil
 }
 
-// acquire waits for an idle seat and takes the one that served the owner last, else one that served nobody, else the one
-// that has been idle for longest, as its child is replaced for another owner.
+// acquire waits for an idle seat. It prefers the one that last served the owner, then an unused one, then the one idle
+// for longest, whose child is replaced.
 func (s *Sandbox) acquire(ctx context.Context, owner string) (*seat, error) {
 	select {
 	case <-s.done:
@@ -313,7 +312,7 @@ func (s *Sandbox) release(at *seat) {
 	s.free <- struct{}{}
 }
 
-// start starts the child and shakes hands with it. On an error s.child may be set; the caller retires it.
+// start starts the child and exchanges the first frames. After an error s.child may be set; the caller retires it.
 func (s *seat) start(ctx context.Context, owner string) error {
 	exe := s.cfg.Executable
 	if exe == "" {
@@ -406,7 +405,7 @@ func (s *Sandbox) receive(ctx context.Context, c *child, v any) error {
 	}
 }
 
-// end ends the present child after an error; it did not fail where the caller gave up.
+// end ends the child after an error; it did not fail if the caller gave up.
 func (s *seat) end(ctx context.Context, why string) {
 	if ctx.Err() != nil {
 		s.dismiss()
@@ -434,7 +433,7 @@ func (s *seat) retire(why string) {
 	s.child = nil
 }
 
-// diagnose describes what became of a child whose exchange failed.
+// diagnose returns the error for a child whose exchange failed.
 func (s *Sandbox) diagnose(c *child, err error) error {
 	var large *tooLargeError
 	switch {
@@ -454,7 +453,7 @@ func (s *Sandbox) diagnose(c *child, err error) error {
 	return &Crash{Reason: "did not accept the job", Err: err}
 }
 
-// explain gives the ends that are not crashes their words.
+// explain converts errors that are no crashes to sentences.
 func (s *Sandbox) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errTimeout):

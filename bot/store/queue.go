@@ -1,21 +1,20 @@
-// Package store keeps what the App remembers: jobs, leases, sessions, who pushed, which repositories take rules from
-// others, and results, in the streams and key-value buckets of a NATS server, embedded in the process or in a cluster that
-// several servers share. It also has the locks of files in the data directory.
+// Package store stores the data of the App in the streams and key-value buckets of a NATS server, which is embedded in
+// the process or a cluster that several servers share. The data are jobs, leases, sessions, pushers, repositories that
+// take rules from others, and results. The package also locks files in the data directory.
 //
-// Jobs are durable, one for each pull request, and the newest wins.
+// Jobs are durable, one for each pull request, and the newest replaces older ones.
 //
-// A job is only a key (installation, repository, pull request); whoever works on it looks at the present
-// state. The jobs are the messages of a NATS JetStream stream, embedded in the process or in a cluster that
-// several servers share. The stream has no consumers: a process reads it to find a job, takes the lease of its
-// key, and deletes this one message when it is done. So there is no state of delivery that could be lost or
-// stuck with a server, and an installation costs the cluster nothing. What the package guarantees:
+// A job is only a key (installation, repository, pull request); its worker reads the present state. The jobs are the
+// messages of a NATS JetStream stream without consumers: a process reads the stream to find a job, takes the lease of
+// its key, and deletes this message when the job is done. So there is no state of delivery that could be lost with a
+// server, and an installation costs the cluster nothing. Guarantees:
 //
-//   - Publish returns after the job is on disk. It survives a kill of this process at any later moment, and of
-//     all servers of a cluster.
-//   - Of several jobs of one key that nobody has begun, only the newest is left.
-//   - A job published while an older one of its key is in work is begun afterwards, never beside it: in one
-//     process by a table of keys, across processes by a lease that its holder keeps renewing.
-//   - A job whose worker dies is begun again when its lease has ended, and says how often that happened.
+//   - Publish returns after the job is on disk. It survives a kill of this process at any later time, and of all
+//     servers of a cluster.
+//   - Of several jobs of one key that nobody has begun, only the newest is kept.
+//   - A job that is published while an older one of its key is running begins afterwards, never beside it: within a
+//     process by a table of keys, across processes by a lease that its holder renews.
+//   - A job whose worker dies begins again when its lease has ended, and knows how often that happened.
 package store
 
 import (
@@ -37,16 +36,16 @@ const (
 	stateBucket  = "LINTEL_STATE"
 	pusherBucket = "LINTEL_PUSHERS"
 
-	// maxJobs bounds the disk a flood of events can take; Publish fails above it and GitHub keeps the delivery as failed.
+	// maxJobs limits the disk space of jobs; Publish fails above it, and GitHub records the delivery as failed.
 	maxJobs = 1_000_000
-	// maxPayload is far more than a Message needs.
+	// maxPayload is far above the size of a Message.
 	maxPayload = 16 << 10
-	// duplicates is how long the id of a publication is remembered. GitHub's own redeliveries carry the
-	// id of the first attempt.
+	// duplicates is how long the id of a publication is stored. GitHub's own redeliveries carry the id of the first
+	// attempt.
 	duplicates = 10 * time.Minute
 	// stateTTL outlives GitHub's record of deliveries (three days) and any job.
 	stateTTL = 7 * 24 * time.Hour
-	// prepareTry bounds an attempt to make the streams; the next one finds those that were made.
+	// prepareTry limits an attempt to create the streams; the next one finds those that exist.
 	prepareTry = 5 * time.Second
 	// reconnectPause is between rounds through the servers of a cluster.
 	reconnectPause = 250 * time.Millisecond
@@ -54,7 +53,7 @@ const (
 	publishFor = 30 * time.Second
 )
 
-// Config describes where the jobs live and how patient the queue is. Zero values take the defaults named.
+// Config is the configuration of a Queue. Zero values mean the given defaults.
 type Config struct {
 	Dir string // folder of the embedded server; used when URL is empty
 	URL string // of a NATS server or cluster, comma separated; credentials may be part of it
@@ -107,8 +106,8 @@ func Open(ctx context.Context, config Config) (*Queue, error) {
 	q := &Queue{config: config.withDefaults()}
 	leases := jetstream.StreamConfig{Name: leaseBucket, MaxAge: q.config.AckWait}
 	if config.URL == "" {
-		// A lease must not outlive the process that holds it, if that is also the server, nor end early when servers die
-		// that others work with.
+		// A lease must end with the process that holds it if that is also the server, and must not end early when
+		// servers of a cluster die.
 		leases.Storage = jetstream.MemoryStorage
 	}
 	q.leases = q.bucket(leases)
@@ -165,8 +164,8 @@ func (e *ConnectError) Error() string {
 
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// Close ends the connection and the embedded server. Jobs in work are delivered again after the next
-// Open; end Work first to hand them back at once.
+// Close ends the connection and the embedded server. Running jobs are delivered again after the next Open; end Work
+// first to return them at once.
 func (q *Queue) Close() {
 	if q.conn != nil {
 		q.conn.Close()
@@ -184,8 +183,8 @@ var ErrFull = errors.New("the job queue does not accept more jobs")
 const storeFailed jetstream.ErrorCode = 10077
 
 // Publish stores a job and returns when it is on disk. A second publication with the same id within ten minutes is
-// taken and dropped; an empty id is never dropped. A job that asks for what is Missing only is dropped, too, where one
-// of its key waits or is in work. A Fresh one is remembered until it is met, even if a newer job takes its place.
+// dropped, unless the id is empty. A job with Missing is also dropped if one of its key is stored or running. A Fresh
+// one is stored until it is fulfilled, even if a newer job replaces it.
 func (q *Queue) Publish(ctx context.Context, key Key, m Message, id string) error {
 	if err := key.Validate(); err != nil {
 		return fmt.Errorf("job key: %w", err)
@@ -202,14 +201,14 @@ func (q *Queue) Publish(ctx context.Context, key Key, m Message, id string) erro
 	}
 	var options []jetstream.PublishOpt
 	if id != "" {
-		// One event can stand for several pull requests.
+		// One event can cause jobs for several pull requests.
 		options = append(options, jetstream.WithMsgID(id+"/"+key.String()))
 	}
 	if m.Missing {
-		// It must not take the place of a job that wants more.
+		// It must not replace a job that does more.
 		options = append(options, jetstream.WithExpectLastSequencePerSubject(0))
 	}
-	// A job that was stored although the answer is lost does no harm: the next attempt replaces it.
+	// A job that was stored although the answer was lost does no harm: the next attempt replaces it.
 	_, err = ask(ctx, publishFor, func(ctx context.Context) (*jetstream.PubAck, error) {
 		return q.js.Publish(ctx, key.natsSubject(), data, options...)
 	})
@@ -232,7 +231,7 @@ func (q *Queue) Has(ctx context.Context, key Key) (bool, error) {
 	return seq != 0, err
 }
 
-// newest is the sequence of the key's job in the stream, zero when there is none.
+// newest returns the sequence of the key's job in the stream; zero if there is none.
 func (q *Queue) newest(ctx context.Context, key Key) (uint64, error) {
 	m, err := last(ctx, q.stream, key.natsSubject())
 	if err != nil {
@@ -244,11 +243,11 @@ func (q *Queue) newest(ctx context.Context, key Key) (uint64, error) {
 	return m.Sequence, nil
 }
 
-// notClustered is the server's code for a replicated stream on a server that is alone
-// (JSStreamReplicasNotSupportedErr in nats-server).
+// notClustered is the server's code for a replicated stream on a single server (JSStreamReplicasNotSupportedErr in
+// nats-server).
 const notClustered jetstream.ErrorCode = 10074
 
-// makeStream makes a stream, or updates it: of three replicas where the server is part of a cluster, else of one.
+// makeStream creates or updates a stream, with three replicas in a cluster and one otherwise.
 func (q *Queue) makeStream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
 	if config.Replicas = 3; q.embedded != nil {
 		config.Replicas = 1
@@ -262,7 +261,7 @@ func (q *Queue) makeStream(ctx context.Context, config jetstream.StreamConfig) (
 	return stream, err
 }
 
-// prepare makes what is needed.
+// prepare creates the streams and buckets.
 func (q *Queue) prepare(ctx context.Context) (err error) {
 	config := jetstream.StreamConfig{
 		Name:              streamName,
@@ -288,7 +287,7 @@ func (q *Queue) prepare(ctx context.Context) (err error) {
 	return openAll(ctx, q.leases, q.state, q.pushers)
 }
 
-// clear removes what earlier versions made and this one does not use.
+// clear removes the data of earlier versions that this one does not use.
 func (q *Queue) clear(ctx context.Context) error {
 	names := q.stream.ConsumerNames(ctx)
 	for name := range names.Name() {

@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// A demand is met even if an event that knows nothing of it takes the place of its job, and only once.
+// A request for a fresh run is fulfilled exactly once, even if an event without the request replaces its job.
 func TestDemandOutlivesItsJob(t *testing.T) {
 	q := open(t, Config{})
 	if err := q.Publish(t.Context(), one, Message{Event: "button", Delivery: "d-1", Fresh: true}, "d-1"); err != nil {
@@ -40,7 +40,7 @@ func TestDemandOutlivesItsJob(t *testing.T) {
 	}
 }
 
-// A job for what is missing never takes the place of one that wants more.
+// A job with Missing never replaces one that does more.
 func TestMissingGivesWay(t *testing.T) {
 	q := open(t, Config{})
 	publish(t, q, one, "review")
@@ -58,7 +58,7 @@ func TestMissingGivesWay(t *testing.T) {
 	}
 }
 
-// The first deaths of the process are not held against a job; later ones are.
+// The first deaths of the process do not count as tries of a job; later ones do.
 func TestDeathsAreForgivenAtFirst(t *testing.T) {
 	for _, c := range []struct {
 		begun, errors, pardons int
@@ -78,7 +78,7 @@ func TestDeathsAreForgivenAtFirst(t *testing.T) {
 	}
 }
 
-// An installation with many jobs does not starve one with few: with two workers, its job is among the next.
+// An installation with many jobs does not delay one with few: with two workers, its job is among the next.
 func TestInstallationsTakeTurns(t *testing.T) {
 	const busy = 200
 	q := open(t, Config{})
@@ -114,7 +114,7 @@ func TestInstallationsTakeTurns(t *testing.T) {
 	}
 }
 
-// One installation at its rate limit: its other jobs are not begun, those of the others are.
+// While one installation is at its rate limit, only its own jobs wait.
 func TestPausedInstallationDelaysNoOther(t *testing.T) {
 	q := open(t, Config{})
 	got := make(chan int64, 16)

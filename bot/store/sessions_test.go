@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Sessions are found again after a restart, end for everybody, one or all of an account, and leave nothing.
+// Sessions survive a restart. They end on all servers, one or all of an account, and leave nothing behind.
 func TestSessions(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	q, err := Open(ctx, Config{Dir: dir})
@@ -62,7 +62,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// Of many who use one name, at the same time and later, one is the first.
+// Of many concurrent or later claims of one name, exactly one is the first.
 func TestOnce(t *testing.T) {
 	_, used, err := open(t, Config{}).Sessions(t.Context())
 	if err != nil {

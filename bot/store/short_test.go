@@ -10,7 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// Where GitHub lets fewer jobs through than come, the newest is begun first; a lane that caught up is in order again.
+// If jobs arrive faster than GitHub's limits allow, the newest begins first; an installation that caught up is in order
+// again.
 func TestPausedQueueBeginsWithTheNewest(t *testing.T) {
 	q := open(t, Config{})
 	key := func(n int) Key { return Key{Installation: 7, Repository: 11, Target: forge.Target{Number: n}} }
@@ -37,7 +38,7 @@ func TestPausedQueueBeginsWithTheNewest(t *testing.T) {
 	}
 }
 
-// All processes that work on a queue know how many they are.
+// All processes of a queue know their number.
 func TestProcessesAreCounted(t *testing.T) {
 	now := time.Now()
 	var p processes
@@ -71,8 +72,8 @@ func TestProcessesAreCounted(t *testing.T) {
 	}
 }
 
-// One installation has all workers while no other wants one. Who comes then gets one soon, however long the jobs are,
-// and of these none is lost and none counts as tried.
+// One installation has all workers while no other has jobs. Another one gets a worker soon, however long the jobs take,
+// and no job is lost or counts as tried.
 func TestWorkersAreShared(t *testing.T) {
 	q := open(t, Config{Courtesy: time.Millisecond})
 	key := func(installation int64, n int) Key {
@@ -127,8 +128,8 @@ func TestWorkersAreShared(t *testing.T) {
 	}
 }
 
-// A worker is taken from nobody for a job that another process does or has postponed, for one that has not waited, nor the
-// only one of an installation.
+// No worker is freed for a job that another process runs or postponed, or that has not waited, and never the only
+// worker of an installation.
 func TestPreemptionSparesOnlyWorkers(t *testing.T) {
 	q := open(t, Config{})
 	theirs := Key{Installation: 8, Repository: 11, Target: forge.Target{Number: 1}}

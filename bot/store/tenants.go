@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// searchPause is between looks for jobs that nothing announced: left behind by a dead process, or whose
-	// announcement was lost. Looking takes at most one part in lookShare of the time.
+	// searchPause is the pause between searches for unannounced jobs, which were left by a dead process or whose
+	// announcement was lost. A search takes at most 1/lookShare of the time.
 	searchPause = time.Second
 	searchShare = 20
-	// listRate is how long the server may take to list the jobs, for each of them: a hundred times what it does.
+	// listRate is the assumed time that the server takes to list a job: a hundred times the usual time.
 	listRate = 100 * time.Microsecond
-	// gatherFor bounds what a tenant that is short spends at a time on finding all of its jobs.
+	// gatherFor limits the time that a tenant in short mode spends on finding all of its jobs.
 	gatherFor = 100 * time.Millisecond
 )
 
-// tenant is the queue of one installation as this process sees it: a worker that is free takes its next job from the
-// tenant with the fewest jobs in work, so that a busy installation does not starve the others. No worker idles to be there
-// for an installation that may come: one that comes and finds none gets one of another's, see preempt. Each job of the
-// tenant is at or after next, in later, or in busy; a key is not in both of these.
+// tenant is the jobs of one installation as this process sees them. A free worker takes the next job of the tenant with
+// the fewest running jobs, so that a busy installation does not delay the others. No worker is reserved: an
+// installation without a worker gets one of another's, see preempt. Each job of the tenant is at or after next, in
+// later, or in busy; a key is never in both later and busy.
 //
-// Jobs are begun in the order in which they came, but the newest first in a tenant that is short: where GitHub's limits
-// let fewer through than come, all would wait longer and longer, and for results that nobody looks at any more.
+// Jobs begin in the order in which they came, but the newest first in a tenant with short set. If GitHub's limits allow
+// fewer jobs than arrive, the delay would otherwise grow without end, for results that nobody needs any more.
 type tenant struct {
 	id    int64
 	next  uint64           // sequence from which on nothing was looked at yet
@@ -40,20 +40,20 @@ type tenant struct {
 	lacks time.Time        // since when it has waited for a worker while it has none; zero: it has not
 }
 
-// running is a job in work.
+// running is a running job.
 type running struct {
 	newer uint64 // sequence of another job of the key that was found meanwhile; zero: none was
 	turn  uint64 // when it was begun
 	yield func() // has it returned to the queue
 }
 
-// wait is what is known about a job that is not begun yet.
+// wait is a job that has not begun yet.
 type wait struct {
 	until time.Time
 	seq   uint64 // zero if not known
 }
 
-// due returns the job whose turn it is of those that need not wait any more.
+// due returns the next of the jobs that need not wait.
 func (at *tenant) due(now time.Time) (best Key, found bool) {
 	var first wait
 	for key, w := range at.later {
@@ -64,7 +64,7 @@ func (at *tenant) due(now time.Time) (best Key, found bool) {
 	return best, found
 }
 
-// tenants are the tenants that this process knows. Only the goroutine of Work uses them.
+// tenants are the known tenants. Only the goroutine of Work uses them.
 type tenants struct {
 	queue      *Queue
 	byID       map[int64]*tenant
@@ -73,7 +73,7 @@ type tenants struct {
 	yielding   *running  // was asked to hand its job back and has not yet; nil: none was
 }
 
-// outcome describes what became of a job.
+// outcome is the result of processing a key.
 type outcome struct {
 	seq   uint64        // of the job, zero if not known
 	again time.Time     // the job, or another of its key, is there and to be looked at then; zero if not known to be
@@ -87,7 +87,7 @@ func (l *tenants) tenant(id int64) *tenant {
 	return l.byID[id]
 }
 
-// settle takes note of the end of a job.
+// settle records the end of a job.
 func (l *tenants) settle(key Key, o outcome) {
 	at := l.tenant(key.Installation)
 	job := at.busy[key]
@@ -106,7 +106,7 @@ func (l *tenants) settle(key Key, o outcome) {
 	}
 }
 
-// wants reports whether a tenant may have a job to begin.
+// wants reports whether a tenant may have a job that can begin.
 func (at *tenant) wants(now time.Time) bool {
 	if now.Before(at.quiet) {
 		return false
@@ -115,7 +115,7 @@ func (at *tenant) wants(now time.Time) bool {
 	return due || at.awake
 }
 
-// pick returns the tenant whose turn it is, nil when none may have a job.
+// pick returns the next tenant; nil if none may have a job.
 func (l *tenants) pick(now time.Time) (best *tenant) {
 	for _, at := range l.byID {
 		if at.wants(now) && (best == nil || len(at.busy) < len(best.busy) ||
@@ -126,7 +126,7 @@ func (l *tenants) pick(now time.Time) (best *tenant) {
 	return best
 }
 
-// take finds a key to work on, and marks it as busy, with yield to end the work early; false when there is none now.
+// take selects a key, and marks it as busy; yield ends its work early. It returns false if there is none now.
 func (l *tenants) take(ctx context.Context, yield func()) (Key, bool) {
 	for ctx.Err() == nil {
 		now := time.Now()
@@ -146,7 +146,7 @@ func (l *tenants) take(ctx context.Context, yield func()) (Key, bool) {
 	return Key{}, false
 }
 
-// first finds the job of a tenant whose turn it is, and has it in later; false when there is none now.
+// first returns the next job of a tenant, and puts it into later; false if there is none now.
 func (l *tenants) first(ctx context.Context, at *tenant, now time.Time) (Key, bool) {
 	var err error
 	if at.short {
@@ -167,7 +167,7 @@ func (l *tenants) first(ctx context.Context, at *tenant, now time.Time) (Key, bo
 	return key, found
 }
 
-// gather finds jobs of the tenant, all if there is time.
+// gather finds the jobs of the tenant, all of them if there is time.
 func (l *tenants) gather(ctx context.Context, at *tenant) error {
 	for begun := time.Now(); at.awake && time.Since(begun) < gatherFor; {
 		key, seq, found, err := l.walk(ctx, at)
@@ -181,8 +181,7 @@ func (l *tenants) gather(ctx context.Context, at *tenant) error {
 	return nil
 }
 
-// walk finds the tenant's next job, oldest first, that is not in work here, and its sequence; false where there are no
-// more.
+// walk finds the tenant's next job, oldest first, that is not running here, and its sequence; false if there is none.
 func (l *tenants) walk(ctx context.Context, at *tenant) (Key, uint64, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTry)
 	defer cancel()
@@ -215,8 +214,8 @@ func (l *tenants) walk(ctx context.Context, at *tenant) (Key, uint64, bool, erro
 	}
 }
 
-// search looks at all that is in the stream for what this process does not know of. Sequences do not matter, so it
-// does not either what servers that died forgot.
+// search lists the whole stream for unknown jobs. It does not depend on sequences, and so not on what dead servers
+// forgot.
 func (l *tenants) search(ctx context.Context) error {
 	begun := time.Now()
 	keys, err := l.queue.list(ctx)
@@ -267,7 +266,8 @@ func (q *Queue) list(ctx context.Context) ([]Key, error) {
 	return keys, nil
 }
 
-// untilNext is for how long there is nothing to do unless something is announced or ends. Free reports whether a worker is.
+// untilNext returns how long there is nothing to do unless a job is announced or ends. free says whether a worker is
+// free.
 func (l *tenants) untilNext(now time.Time, free bool) time.Duration {
 	next := l.nextSearch
 	sooner := func(t time.Time) {
@@ -298,9 +298,9 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// preempt is for when all that could be begun was. Where no worker is free and an installation has waited for its turn
-// while it has none, the one with the most, if these are several, hands back the job that was begun last: it loses the
-// least, and the others of its jobs go on, so that each comes to its end.
+// preempt is called when no more jobs can begin. If no worker is free and an installation without a worker has waited,
+// the installation with the most running jobs (if more than one) returns the job that began last. That job loses the
+// least work, and the others continue to their end.
 func (l *tenants) preempt(ctx context.Context, now time.Time, free bool) {
 	for _, at := range l.byID {
 		switch {
@@ -318,7 +318,7 @@ func (l *tenants) preempt(ctx context.Context, now time.Time, free bool) {
 	}
 }
 
-// spare is the job that was begun last of the tenant with the most; nil where none has several.
+// spare returns the job that began last of the tenant with the most running jobs; nil if no tenant has several.
 func (l *tenants) spare() (last *running) {
 	most := 1
 	for _, at := range l.byID {
@@ -331,10 +331,10 @@ func (l *tenants) spare() (last *running) {
 	return last
 }
 
-// maxLooks is of how many jobs preempt finds out at a time whether they could be begun.
+// maxLooks limits how many jobs preempt examines at a time.
 const maxLooks = 10
 
-// free reports whether a tenant has a job that could be begun now.
+// free reports whether a tenant has a job that can begin now.
 func (l *tenants) free(ctx context.Context, at *tenant, now time.Time) bool {
 	for range maxLooks {
 		key, found := l.first(ctx, at, now)

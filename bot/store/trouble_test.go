@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// What a server that died was asked is asked again, soon, however long the caller would wait.
+// A request to a server that died is soon repeated, however long the caller would wait.
 func TestUnansweredRequestIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -45,7 +45,7 @@ func TestUnansweredRequestIsRepeated(t *testing.T) {
 	})
 }
 
-// A job that was never announced, or whose announcement was lost, is found; so is one that the walk has passed.
+// A job without an announcement is found; so is one that the walk has passed.
 func TestUnannouncedJobIsDone(t *testing.T) {
 	q := open(t, Config{})
 	got := make(chan int, 4)
@@ -78,7 +78,7 @@ func TestUnannouncedJobIsDone(t *testing.T) {
 	}
 }
 
-// A message that is not a job goes, and does not keep those behind it.
+// A message that is no job is removed, and does not block later ones.
 func TestForeignMessageIsRemoved(t *testing.T) {
 	q := open(t, Config{})
 	if _, err := q.js.Publish(t.Context(), prefix+"7.x.y", nil); err != nil {
@@ -96,7 +96,7 @@ func TestForeignMessageIsRemoved(t *testing.T) {
 	}
 }
 
-// What an older job of the key has to wait for does not concern a newer one, whether that came before its end or after.
+// A newer job of a key does not wait for the postponement of an older one.
 func TestNewerJobDoesNotWaitForPostponedOne(t *testing.T) {
 	q := open(t, Config{Backoff: []time.Duration{time.Hour}})
 	got := make(chan *Job, 4)
@@ -124,7 +124,7 @@ func TestNewerJobDoesNotWaitForPostponedOne(t *testing.T) {
 	}
 }
 
-// The server is where a postponement stands: a process that knows nothing of it keeps to it.
+// A postponement is stored on the server, so that other processes respect it.
 func TestPostponementOutlivesProcess(t *testing.T) {
 	q := open(t, Config{})
 	publish(t, q, one, "")
@@ -174,7 +174,7 @@ func TestLeaseHasOneOwner(t *testing.T) {
 	}
 }
 
-// A job that takes longer than the lease lasts is kept, and other processes keep off.
+// The lease of a long job is renewed, so that no other process takes it.
 func TestHeartbeatKeepsLease(t *testing.T) {
 	config := Config{URL: natsServer(t), AckWait: time.Second, Occupied: 10 * time.Millisecond}
 	first, second := open(t, config), open(t, config)
@@ -201,7 +201,7 @@ func TestHeartbeatKeepsLease(t *testing.T) {
 	close(finish)
 }
 
-// Who loses the lease is told to stop, settles nothing, and the job is done by another.
+// A worker that loses the lease is stopped and stores nothing, and another one does the job.
 func TestLostLeaseEndsWork(t *testing.T) {
 	q := open(t, Config{AckWait: time.Second, Occupied: 10 * time.Millisecond})
 	causes, tries := make(chan error, 1), make(chan int, 2)
@@ -233,7 +233,7 @@ func TestLostLeaseEndsWork(t *testing.T) {
 	}
 }
 
-// A process that ends hands its job back at once: the next does not wait for the lease to end.
+// A process that ends returns its job at once: the next one does not wait for the end of the lease.
 func TestShutdownHandsBackToOthers(t *testing.T) {
 	config := Config{URL: natsServer(t), AckWait: time.Hour, Occupied: 10 * time.Millisecond}
 	first, second := open(t, config), open(t, config)
@@ -253,7 +253,7 @@ func TestShutdownHandsBackToOthers(t *testing.T) {
 	}
 }
 
-// A NATS server that starts again still knows who works on what.
+// A NATS server that restarts still knows the leases.
 func TestLeaseSurvivesServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

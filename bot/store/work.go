@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// settleTimeout is for telling the server what became of a job when the process has to end.
+	// settleTimeout limits storing the outcome of a job when the process ends.
 	settleTimeout = 5 * time.Second
 	minLater      = time.Second
 	maxLater      = 2 * time.Hour
@@ -19,7 +19,7 @@ const (
 // errYielded ends the work on a job whose worker is for another installation.
 var errYielded = errors.New("the worker was given to another installation")
 
-// process works on the newest job of a key, if there is one and nobody else works on it.
+// process works on the newest job of a key, if there is one and no other process works on it.
 func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handler) outcome {
 	soon := outcome{again: time.Now().Add(q.config.Occupied)}
 	held, err := q.acquire(ctx, key, owner)
@@ -30,7 +30,7 @@ func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handl
 		return soon
 	}
 	var o outcome
-	// What became of the job is told to the server under the lease, also when ctx has ended.
+	// The outcome is stored under the lease, also after ctx ended.
 	lost := held.during(ctx, func(working, keeping context.Context) { o, err = q.work(working, keeping, key, handle) })
 	if err != nil && ctx.Err() == nil {
 		q.config.Log.Warn("the job queue does not answer; the job will be tried again", "job", key.String(), "error", err)
@@ -44,7 +44,7 @@ func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handl
 	return o
 }
 
-// work does what process is there for, under the lease of the key. Keeping ends with the lease, ctx perhaps before.
+// work is the part of process under the lease of the key. keeping ends with the lease; ctx may end before.
 func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (outcome, error) {
 	msg, err := last(ctx, q.stream, key.natsSubject())
 	if err != nil || msg == nil {
@@ -104,8 +104,8 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 	}
 }
 
-// waits returns until when a job is not to be begun: it was postponed, is gone, or another process works on it. The zero
-// time: it could be begun.
+// waits returns until when a job must not begin, because it is postponed, gone, or running in another process. The zero
+// time: it may begin.
 func (q *Queue) waits(ctx context.Context, key Key, now time.Time) (time.Time, error) {
 	occupied := now.Add(q.config.Occupied)
 	if holder, err := get(ctx, q.leases.kv, key.String()); err != nil || holder != nil {
@@ -119,7 +119,7 @@ func (q *Queue) waits(ctx context.Context, key Key, now time.Time) (time.Time, e
 	return c.waits(now), err
 }
 
-// guard turns a panic of the handler into an error, so that it costs one try and not the process.
+// guard converts a panic of the handler to an error, so that the process continues.
 func guard(ctx context.Context, job *Job, handle Handler) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
