@@ -56,7 +56,8 @@ func suggestLines(set *deploy.Set, files *maskedFiles, findings []report.Finding
 				f.Suggestion.Diff = nil
 			}
 			if f.Suggestion.Diff != nil {
-				f.Suggestion.Shared = others(set, reach, f)
+				others := others(set, reach, f)
+				f.Suggestion.Shared, f.Suggestion.SharedWith = len(others), others[:min(len(others), maxShared)]
 			}
 			if asked(f) && writable(f) {
 				wishes, of = append(wishes, w), append(of, i)
@@ -75,6 +76,9 @@ func suggestLines(set *deploy.Set, files *maskedFiles, findings []report.Finding
 	})
 	return slices.Concat(perPath...)
 }
+
+// maxShared is how many of the other roots of a file a suggestion names.
+const maxShared = 10
 
 // others returns the names of those roots in reach that a finding does not list. It returns none for a root with a Helm
 // release: files that the release reads belong to the root that deploys it, which surprises nobody.

@@ -105,8 +105,10 @@ type Suggestion struct {
 	Was     string `json:"was,omitempty"`     // the value now, where it is a scalar
 	Diff    *Diff  `json:"diff,omitempty"`    // the lines to edit, where they are known
 
-	// Shared are the other roots that contain the edited file, so that the edit may change them, too.
-	Shared []string `json:"shared,omitempty"`
+	// Shared are the other roots that contain the edited file, so that the edit may change them, too: their number, and the
+	// names of the first.
+	Shared     int      `json:"shared,omitempty"`
+	SharedWith []string `json:"sharedWith,omitempty"`
 }
 
 // Diff is an edit of the source file at the finding's origin.

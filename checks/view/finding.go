@@ -104,8 +104,8 @@ func Facts(f *report.Finding) (list []Fact) {
 	if a := FixInstruction(f); a != "" {
 		list = append(list, Fact{"Advice", a})
 	}
-	if x := FixOf(f); x != nil && len(x.Shared) > 0 {
-		list = append(list, Fact{"Note", "the fix is " + sharedWords(x.Shared)})
+	if x := FixOf(f); x != nil && x.Shared != "" {
+		list = append(list, Fact{"Note", "the fix is " + x.Shared})
 	}
 	if len(f.Causes) > 0 {
 		list = append(list, Fact{"Causes", report.Some(f.Causes, maxNames)})

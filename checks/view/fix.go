@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,7 @@ import (
 type Fix struct {
 	Rows    []string // each after a space, a minus or a plus
 	Example bool     // other values are allowed, too
-	Shared  []string // other roots that the edit may change
+	Shared  string   // a warning that the edit may change other roots; empty where it changes none
 	Path    string   // with Line, if the lines of the source are known
 	Line    int
 }
@@ -23,14 +24,19 @@ func (x *Fix) Words(verb string) string {
 	if x.Example {
 		verb += ", for example"
 	}
-	if len(x.Shared) > 0 {
-		verb += ", " + sharedWords(x.Shared)
+	if x.Shared != "" {
+		verb += ", " + x.Shared
 	}
 	return verb
 }
 
-func sharedWords(roots []string) string {
-	return "in a file that is also part of " + report.Some(roots, 3)
+func sharedWords(s *report.Suggestion) string {
+	const few = 3
+	names := strings.Join(s.SharedWith[:min(len(s.SharedWith), few)], ", ")
+	if s.Shared > few {
+		names += fmt.Sprintf(" and %d more", s.Shared-few)
+	}
+	return "in a file that is also part of " + names
 }
 
 // FixOf returns the suggested fix of a finding. It is nil if none is known, or if an exception covers the finding or
@@ -40,7 +46,10 @@ func FixOf(f *report.Finding) *Fix {
 	if state := StateOf(f); s == nil || state == Pending || state == Excepted {
 		return nil
 	}
-	x := &Fix{Example: s.Example, Shared: s.Shared}
+	x := &Fix{Example: s.Example}
+	if s.Shared > 0 {
+		x.Shared = sharedWords(s)
+	}
 	switch {
 	case s.Diff != nil && f.Origin != nil:
 		x.Rows, x.Path, x.Line = s.Diff.Lines(), f.Origin.Path, s.Diff.Line

@@ -9,8 +9,8 @@ import (
 func TestFixNamesTheOtherRootsOfItsFile(t *testing.T) {
 	f := &report.Finding{Result: report.Fail, New: true, Blocks: true, Roots: []string{"overlays/production"}, Origin: &report.Origin{Path: "base/web.yaml"},
 		Suggestion: &report.Suggestion{Field: "/spec/a", YAML: "1", Example: true, Diff: &report.Diff{Line: 1, Added: []string{"a: 1"}},
-			Shared: []string{"overlays/staging", "overlays/test"}}}
-	const shared = "in a file that is also part of overlays/staging, overlays/test"
+			Shared: 5, SharedWith: []string{"overlays/staging", "overlays/test", "overlays/x", "overlays/y"}}}
+	const shared = "in a file that is also part of overlays/staging, overlays/test, overlays/x and 2 more"
 	if got := FixOf(f).Words("Write"); got != "Write, for example, "+shared {
 		t.Errorf("%q", got)
 	}
