@@ -17,10 +17,10 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// addresses reads manifests from addresses, by way of the store in which all that comes from outside is kept.
+// addresses reads manifests from addresses. They are fetched through the store for remote sources.
 type addresses struct{ sourcesOptions }
 
-// address is what an address stands for: a file, or the manifests in a folder of a git repository.
+// address is a parsed address: of a file, or of the manifests in a folder of a git repository.
 type address struct {
 	want remote.Want
 	dir  string // "." for all of the repository
@@ -73,10 +73,10 @@ func parseAddress(text, branch string) (a address, err error) {
 	return a, nil
 }
 
-// pageOfGitHub is a folder or a file on GitHub's pages.
+// pageOfGitHub matches the address of a folder or a file on github.com.
 var pageOfGitHub = regexp.MustCompile(`^(/[^/]+/[^/]+)/(?:tree|blob)/([^/]+)/?(.*)$`)
 
-// kustomizeAddress reads an address as kustomize has those of bases
+// kustomizeAddress parses an address in the form that kustomize uses for bases
 // (https://github.com/kubernetes-sigs/kustomize/blob/master/examples/remoteBuild.md).
 func kustomizeAddress(u *url.URL) (a address, err error) {
 	query := u.Query()
@@ -131,7 +131,7 @@ func (e addresses) read(ctx context.Context, text, branch string) ([]rules.File,
 	return a.files(t)
 }
 
-// files reads what the address names of a tree.
+// files reads the files that the address names in a tree.
 func (a address) files(t *tree.Tree) (out []rules.File, err error) {
 	if a.want.Kind == remote.File {
 		data, _, err := t.ReadFile(remote.FileName)

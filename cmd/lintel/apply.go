@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// applyOptions are the flags that only the kyverno command has; all others lead to the same evaluation as eval.
+// applyOptions are the flags that only the kyverno command has. The evaluation is the same as that of eval.
 type applyOptions struct {
 	evalOptions
 	report, table, detailed, noColor bool
@@ -40,7 +40,7 @@ func newApplyCommand() *cobra.Command {
 		return codedError{err, exitBlocked}
 	})
 	o.flags(cmd)
-	// Whoever tells warnings from failures by the exit code must not take a mistake for a warning.
+	// A mistake must not look like a warning to a script that distinguishes warnings from failures by the exit code.
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return codedError{err, exitBlocked} })
 	return cmd
 }
@@ -77,7 +77,7 @@ func (o *applyOptions) flags(cmd *cobra.Command) {
 	addForeignFlags(cmd)
 }
 
-// appended is a flag that adds to a list, whichever of its names it is given by: several values stand between commas.
+// appended is a flag that appends to a list under any of its names. Several values are separated by commas.
 type appended struct{ into *[]string }
 
 func (a appended) String() string { return "" }
@@ -126,7 +126,7 @@ func runApply(cmd *cobra.Command, o applyOptions) error {
 	return o.exit(rep)
 }
 
-// outputFormat is the name of the form that the flags ask for.
+// outputFormat returns the name of the format that the flags choose.
 func (o *applyOptions) outputFormat() string {
 	switch {
 	case o.report:
@@ -137,7 +137,7 @@ func (o *applyOptions) outputFormat() string {
 	return "text"
 }
 
-// exit is how the command ends: as the kyverno command does, where a file that cannot be used is an error, too.
+// exit returns the command's result as the kyverno command does, where a file that cannot be used is an error, too.
 func (o *applyOptions) exit(rep *report.Evaluation) error {
 	s := rep.Stats
 	switch {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// repeatFlags lets the repeatable flags of eval take several values in a row, which is what a shell makes of
-// "-p policies/*.yaml": the flag is written again before each further value. Other commands' arguments stay.
+// repeatFlags lets the repeatable flags of eval take several values in a row, as a shell produces from "-p
+// policies/*.yaml": it inserts the flag before each further value. The arguments of other commands are not changed.
 func repeatFlags(args []string) []string {
 	if len(args) == 0 || args[0] != "eval" {
 		return args

@@ -13,8 +13,9 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// A clone may lack the commit that a change goes to, or what leads to it: it is shallow, or was made of one branch. What
-// is compared with something else, or with nothing, must not pass for checked: it is an error that says what to fetch.
+// A clone may lack the commit that a change is compared with, or the history up to it: it is shallow, or has a single
+// branch. A change that is compared with the wrong commit, or with nothing, must not count as checked. So this is an
+// error, which says what to fetch.
 
 // branch is a branch of the repository.
 type branch struct {
@@ -22,7 +23,7 @@ type branch struct {
 	local    bool   // no remote says that it is the default branch, nor has one of this name
 }
 
-// commit resolves a revision to a commit's object id.
+// commit returns the object id of a revision's commit.
 func (r *repository) commit(ctx context.Context, rev string) (string, error) {
 	id, ok := r.resolve(ctx, rev)
 	if ok {
@@ -43,7 +44,7 @@ func (r *repository) resolve(ctx context.Context, rev string) (id string, ok boo
 	return id, err == nil
 }
 
-// remote returns the name of the remote that counts: origin, or the only one; empty for none.
+// remote returns the name of the remote to use: origin, or the only one; empty if there is none.
 func (r *repository) remote(ctx context.Context) string {
 	out, _ := r.run(ctx, nil, "remote")
 	list := strings.Fields(out)
@@ -56,7 +57,7 @@ func (r *repository) remote(ctx context.Context) string {
 	return list[0]
 }
 
-// howToFetch explains how a clone gets the commits and branches that it lacks.
+// howToFetch explains how to fetch the commits and branches that a clone lacks.
 func (r *repository) howToFetch(ctx context.Context) string {
 	remote, all := cmp.Or(r.remote(ctx), "origin"), ""
 	if r.shallow {
@@ -66,8 +67,8 @@ func (r *repository) howToFetch(ctx context.Context) string {
 		remote)
 }
 
-// defaultBranch finds the branch that pull requests go to: what the remote calls its head, else a branch of
-// one of the usual names. It asks git once, and more only where there is little. With an error there is at most a name.
+// defaultBranch finds the branch that pull requests go to: the head of the remote, otherwise a branch with one of the
+// usual names. One call of git is enough in most cases. With an error, it returns at most a name.
 func (r *repository) defaultBranch(ctx context.Context) (branch, error) {
 	if r.byDefault.id != "" {
 		return r.byDefault, nil
@@ -97,8 +98,8 @@ func (r *repository) defaultBranch(ctx context.Context) (branch, error) {
 	return branch{}, errors.New("the default branch is not known: name the base with --base")
 }
 
-// usualBranch looks for the default branch of a remote, and for a local one in its place. Lost is the name of one that the
-// remote has and the clone lacks.
+// usualBranch looks for the default branch by name, on the remote or else locally. lost is the name of a branch that
+// the remote has and the clone lacks.
 func (r *repository) usualBranch(ctx context.Context, remote string) (found branch, lost string, err error) {
 	at := "refs/remotes/" + remote + "/"
 	candidates := []string{at + "HEAD", at + "main", at + "master", "refs/heads/main", "refs/heads/master"}
@@ -116,7 +117,7 @@ func (r *repository) usualBranch(ctx context.Context, remote string) (found bran
 		}
 	}
 	if first > 0 {
-		// git leaves out a head that leads to a branch that is not here.
+		// git lists no head that points to a branch which is missing here.
 		if leads, err := r.run(ctx, nil, "symbolic-ref", "--quiet", at+"HEAD"); err == nil {
 			return branch{}, branchName(leads), nil
 		}
@@ -126,7 +127,7 @@ func (r *repository) usualBranch(ctx context.Context, remote string) (found bran
 
 const moreHistory = "fetch more history (git fetch --unshallow)"
 
-// mergeBase returns the commit that two commits have in common, the best of them.
+// mergeBase returns the best common ancestor of two commits.
 func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error) {
 	id, err := r.run(ctx, nil, "merge-base", a, b)
 	if err != nil {
@@ -138,7 +139,7 @@ func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error)
 	if id == a || id == b || !r.shallow {
 		return id, nil
 	}
-	// Where the history of either ends without coming to that commit, it may lead to a better one.
+	// If the known history of one of them ends before that commit, there may be a better one.
 	cut, err := r.cut(ctx)
 	if err != nil {
 		return "", err
@@ -156,7 +157,7 @@ func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error)
 	return id, nil
 }
 
-// cut returns the commits of a shallow clone whose parents it lacks.
+// cut returns the commits of a shallow clone whose parents are missing.
 func (r *repository) cut(ctx context.Context) ([]string, error) {
 	data, err := os.ReadFile(filepath.Join(r.common, "shallow"))
 	if err != nil {
@@ -165,8 +166,8 @@ func (r *repository) cut(ctx context.Context) ([]string, error) {
 	return strings.Fields(string(data)), nil
 }
 
-// goesTo finds the commit that the head of a change goes to where nobody names one: as the workflow says that runs, which
-// may know more of the change, or the default branch.
+// goesTo finds the commit that the head of a change is compared with if the user names none: as the running workflow
+// says, which may know more about the change, or the default branch.
 func (r *repository) goesTo(ctx context.Context, change *report.Change) (string, *pipeline, error) {
 	p, err := readPipeline(os.Getenv)
 	if err != nil {
@@ -184,8 +185,8 @@ func (r *repository) goesTo(ctx context.Context, change *report.Change) (string,
 	return id, p, err
 }
 
-// nothing decides about a head that is part of what it goes to, which nobody named: either there is nothing to compare, or
-// the clone lacks what there is, which is an error.
+// nothing decides about a head that is already part of a base which nobody named: either there is nothing to compare,
+// or the clone lacks the change, which is an error.
 func (r *repository) nothing(ctx context.Context, change *report.Change, p *pipeline) error {
 	switch {
 	case p != nil:

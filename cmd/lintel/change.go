@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// looksAt describes which files the flags name as the head.
+// looksAt describes which files the flags choose as the head.
 func (o checkOptions) looksAt() files {
 	switch {
 	case o.worktree:
@@ -24,7 +24,7 @@ func (o checkOptions) looksAt() files {
 	return committed
 }
 
-// localChange describes the change that the flags name. The caller runs the clean-up when the check is done.
+// localChange returns the change that the flags choose. The caller runs the clean-up after the check.
 func localChange(ctx context.Context, repo *repository, o checkOptions) (report.Change, func(), error) {
 	change, cleanup := report.Change{GitDir: repo.gitDir, Git: repo.git, All: o.all, User: report.User{Login: o.user},
 		Now: time.Now().UTC()}, func() {}
@@ -88,8 +88,8 @@ func (r *repository) branch(ctx context.Context, change *report.Change, o checkO
 	return err
 }
 
-// nextCommit fills in the commits of a change that is what git would commit now, change.Head. The first commit of a
-// repository has its own rules: there are no others.
+// nextCommit fills in the commits of a change whose head is what git would commit now, change.Head. The first commit of
+// a repository is checked with its own rules, since there are no others.
 func (r *repository) nextCommit(ctx context.Context, change *report.Change) (err error) {
 	change.Rules = change.Head
 	if _, err := r.run(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil || change.All {
@@ -100,7 +100,7 @@ func (r *repository) nextCommit(ctx context.Context, change *report.Change) (err
 	return err
 }
 
-// same reports whether the head of a change has the files of its base.
+// same reports whether head and base of a change have the same files.
 func (r *repository) same(ctx context.Context, change *report.Change) bool {
 	if change.Base == "" {
 		return false
@@ -109,7 +109,8 @@ func (r *repository) same(ctx context.Context, change *report.Change) bool {
 	return err == nil && tree == change.Head
 }
 
-// fromTop returns a file's path within the repository: as given from the folder the user named, or from the top.
+// fromTop returns the path of a file within the repository, for one that is relative to the folder the user named, or
+// to the top.
 func (r *repository) fromTop(file string) (string, error) {
 	name := path.Join(r.prefix, filepath.ToSlash(file))
 	if filepath.IsAbs(file) || name == ".." || strings.HasPrefix(name, "../") {

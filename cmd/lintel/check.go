@@ -61,7 +61,7 @@ func newCheckCommand() *cobra.Command {
 	return cmd
 }
 
-// changeFlags are the flags of all commands that look at a change, given what they do with it.
+// changeFlags adds the flags of all commands that take a change. do is the verb for their help texts.
 func (o *checkOptions) changeFlags(cmd *cobra.Command, do string) {
 	f := cmd.Flags()
 	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
@@ -134,15 +134,14 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	return nil
 }
 
-// asking are the words of a command that has a change looked at: what it does meanwhile, what helps where there is no
-// change, and what is said when it fails. edits is for the difference by the suggested edits, which are then written;
-// nil: they are not.
+// asking has the texts of a command that takes a change: what it is doing, what to do if there is no change, and the
+// error message. edits is called with the difference when the suggested edits are to be written; nil: they are not.
 type asking struct {
 	doing, instead, failed string
 	edits                  io.Writer
 }
 
-// ask has a sandbox look at the change that the flags and names describe, for what prepare asks of it.
+// ask lets a sandbox handle the change that the flags and names describe, with the request that prepare returns.
 func (o checkOptions) ask(cmd *cobra.Command, repo *repository, names []string, words asking,
 	prepare func(*report.Change) error,
 ) (*report.Change, *report.Report, error) {
@@ -199,8 +198,8 @@ func (o checkOptions) ask(cmd *cobra.Command, repo *repository, names []string, 
 	return &change, rep, nil
 }
 
-// writeDrafts writes drafted exceptions: to a folder as one file for each resource, else as one stream of YAML, each
-// with the path it is meant for. It says why some findings have none.
+// writeDrafts writes drafted exceptions: into a folder with one file for each resource, otherwise as one YAML stream,
+// each with its path. It also says why some findings have no draft.
 func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 	if file == "" {
 		return nil
@@ -238,7 +237,7 @@ func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 	return nil
 }
 
-// writeDraft writes one file of drafts under a folder, and says where. A file that is there stays.
+// writeDraft writes one draft into a folder and prints where. It does not overwrite a file.
 func writeDraft(cmd *cobra.Command, folder string, d *report.Draft) error {
 	if !filepath.IsLocal(filepath.FromSlash(d.Path)) {
 		return fmt.Errorf("the drafts could not be written: %q points outside the folder", d.Path)

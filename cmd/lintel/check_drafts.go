@@ -12,12 +12,12 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// plainWord matches what a shell takes as it stands.
+// plainWord matches a word that a shell does not change.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-][A-Za-z0-9@%+=:,./_~-]*$`)
 
-// draftCommand is the command that drafts exceptions for what the same check finds, to be run in the repository: it has all
-// flags that the user gave but those that say how the check goes on, where folders of this machine are, and what is shown.
-// What may be a password is left out.
+// draftCommand returns the command that drafts exceptions for the findings of the same check, to run in the repository.
+// It has all flags that the user gave, except those for how the check runs, for folders of this machine, and for the
+// output. Values that may be passwords are left out.
 func draftCommand(cmd *cobra.Command, names []string) string {
 	words := []string{"lintel", "check"}
 	add := func(word string) {

@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// fixing is "lintel check --fix": the edits that a report suggests are tried in a copy of the tree that was checked,
-// which is checked again. Only what helped there is written into the work tree.
+// fixing implements "lintel check --fix": it makes the edits that a report suggests in a copy of the checked tree, and
+// checks that again. Only edits that helped are written into the work tree.
 type fixing struct {
 	repo    *repository
 	run     func(report.Change) (*report.Report, error)
@@ -26,11 +26,12 @@ type fixing struct {
 	byHand  int             // findings that no edit is for
 }
 
-// fixRounds is how often the tree is checked again: an edit that does not help is left out, one can bring up another.
+// fixRounds is how often the tree is checked again: edits that do not help are left out, and an edit can lead to new
+// ones.
 const fixRounds = 6
 
-// tryFixes tries the edits that a report suggests. The change and the report that it returns are those of the tree with
-// all that helped, which [fixing.write] writes.
+// tryFixes tries the edits that a report suggests. It returns the change and the report for the tree with all edits
+// that helped, which [fixing.write] writes.
 func tryFixes(ctx context.Context, repo *repository, change report.Change, rep *report.Report,
 	run func(report.Change) (*report.Report, error),
 ) (*fixing, report.Change, *report.Report, error) {
@@ -54,7 +55,7 @@ func tryFixes(ctx context.Context, repo *repository, change report.Change, rep *
 	return x, change, rep, err
 }
 
-// withoutEdit counts the violations of the policies asked for that a report has no edit for.
+// withoutEdit counts the violations of the requested policies for which a report has no edit.
 func withoutEdit(change report.Change, rep *report.Report) (n int) {
 	for i := range rep.Findings {
 		f := &rep.Findings[i]
@@ -68,8 +69,7 @@ func withoutEdit(change report.Change, rep *report.Report) (n int) {
 	return n
 }
 
-// rounds tries edits until none is left. The change and the report that it returns are those of the tree with all that
-// helped.
+// rounds tries edits until none is left. It returns the change and the report for the tree with all edits that helped.
 func (x *fixing) rounds(ctx context.Context, change report.Change, rep *report.Report,
 ) (report.Change, *report.Report, error) {
 	for range fixRounds {
@@ -109,7 +109,7 @@ func (x *fixing) rounds(ctx context.Context, change report.Change, rep *report.R
 	return change, rep, err
 }
 
-// possible returns the edits of a report that can be made, and the files that they edit as they are with them.
+// possible returns the edits of a report that can be made, and the contents of the edited files with them.
 func (x *fixing) possible(ctx context.Context, rep *report.Report,
 ) (edits []report.SourceEdit, tried map[string]rows, _ error) {
 	tried = map[string]rows{}
@@ -149,7 +149,7 @@ func (x *fixing) possible(ctx context.Context, rep *report.Report,
 
 func lineOf(e *report.SourceEdit) int { return cmp.Or(e.Diff, &report.Diff{}).Line }
 
-// editKey tells an edit wherever its lines are.
+// editKey identifies an edit independently of its line numbers.
 func editKey(rep *report.Report, e *report.SourceEdit) string {
 	f := &rep.Findings[e.Findings[0]]
 	return fmt.Sprintf("%q %q %q %v %q", e.Path, f.Policy, f.Rule, f.Resource, f.Field)

@@ -10,15 +10,16 @@ import (
 // ruleName is a rule of a policy.
 type ruleName struct{ policy, rule string }
 
-// comparison is a report before edits and after them.
+// comparison is a report before and after edits.
 type comparison struct {
 	before, after *report.Report
 	edits         []report.SourceEdit // of the findings before
 	useless       map[int]string      // edits that are not worth it, by index, with the reason
 }
 
-// unhelpful returns the edits after which a finding of theirs is still there, or something new is, by index, with the
-// reason. Findings are counted by rule: their places and the names of generated objects change with an edit.
+// unhelpful returns the edits that did not help, by index, with the reason: one of their findings is still there, or
+// there is a new one. Findings are counted by rule, since an edit may change their lines and the names of generated
+// objects.
 func unhelpful(before, after *report.Report, edits []report.SourceEdit) map[int]string {
 	c := &comparison{before, after, edits, map[int]string{}}
 	was, is, mends := countRules(before), countRules(after), map[ruleName]int{}
@@ -54,7 +55,7 @@ func unhelpful(before, after *report.Report, edits []report.SourceEdit) map[int]
 	return c.useless
 }
 
-// newFinding blames edits for what a rule found besides: those of the same resources, or else of the same roots.
+// newFinding blames edits for a new finding of a rule: those of the same resources, otherwise those of the same roots.
 func (c *comparison) newFinding(rule ruleName) {
 	var list []report.Finding
 	for _, g := range c.after.Findings {
@@ -71,7 +72,7 @@ func (c *comparison) newFinding(rule ruleName) {
 	})
 }
 
-// blame marks the edits of findings as the first condition has it that any is for, and all where none is.
+// blame marks the edits that match the first of the conditions that any edit matches, or all edits if none does.
 func (c *comparison) blame(why string, conditions ...func(*report.Finding) bool) {
 	for _, is := range append(conditions, func(*report.Finding) bool { return true }) {
 		found := false
@@ -92,12 +93,12 @@ func resources(f *report.Finding) []report.Resource {
 	return append([]report.Resource{f.Resource}, f.Resources...)
 }
 
-// shared reports whether two lists have something in common.
+// shared reports whether two lists have a common element.
 func shared[T comparable](a, b []T) bool {
 	return slices.ContainsFunc(a, func(x T) bool { return slices.Contains(b, x) })
 }
 
-// countRules counts the findings of each rule, without those that an exception covers.
+// countRules counts the findings of each rule, except those that an exception covers.
 func countRules(rep *report.Report) map[ruleName]int {
 	out := map[ruleName]int{}
 	for i := range rep.Findings {

@@ -18,14 +18,14 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// completionTime is how long somebody who presses the tabulator waits at most: what takes longer is not completed.
+// completionTime is how long a completion may take; if it takes longer, nothing is completed.
 const completionTime = 100 * time.Millisecond
 
-// maxCompletions bounds how many files are looked at for a completion, and listed.
+// maxCompletions limits how many files are read for a completion, and how many completions are listed.
 const maxCompletions = 1000
 
-// addCompletions has the shell complete what only the repository knows: roots, and names in tests. What goes wrong is
-// nothing to complete: no word of it may get into the line that somebody types.
+// addCompletions adds shell completion for words that only the repository knows: roots, and names in tests. On errors
+// nothing is completed, and no message is printed, since it would end up in the user's command line.
 func addCompletions(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
@@ -53,7 +53,7 @@ func addCompletions(root *cobra.Command) {
 	}
 }
 
-// completeRoots lists the roots of the repository that begin with a word and are not named already, each with its kind.
+// completeRoots lists the roots of the repository that start with a word and are not named already, each with its kind.
 func completeRoots(cmd *cobra.Command, args []string, word string) (list []string) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
@@ -74,15 +74,15 @@ func completeRoots(cmd *cobra.Command, args []string, word string) (list []strin
 	return list
 }
 
-// typed reports whether a name can stand in a line that somebody types.
+// typed reports whether a name can be typed on a command line.
 func typed(name string) bool {
 	return !strings.HasPrefix(name, "-") && !strings.ContainsFunc(name, func(r rune) bool {
 		return r == unicode.ReplacementChar || !unicode.IsPrint(r)
 	})
 }
 
-// rootsFor lists the roots of a commit: those that are remembered of it, or can be found in time, or else those that are
-// remembered of another one. What is not committed yet has no part in it: looking at that takes too long.
+// rootsFor lists the roots of a commit: from the names kept for it, or found within the time limit, or else from those
+// kept for another commit. Uncommitted files are not considered: that would take too long.
 func rootsFor(ctx context.Context, dir, rev string) []report.ListedRoot {
 	repo, err := openRepository(ctx, dir)
 	if err != nil {
@@ -103,7 +103,7 @@ func rootsFor(ctx context.Context, dir, rev string) []report.ListedRoot {
 	return kept.Roots
 }
 
-// listRoots has a sandbox list the roots of a tree, nil where it cannot in time.
+// listRoots lets a sandbox list the roots of a tree. It returns nil if that fails or takes too long.
 func listRoots(ctx context.Context, repo *repository, tree string) (list []report.ListedRoot) {
 	q := report.Query{Show: report.ShowNames, Output: "json", GitDir: repo.gitDir, Git: repo.git, Tree: tree,
 		Repository: repo.names(ctx), Branches: repo.branches(ctx, "")}
@@ -119,8 +119,8 @@ func listRoots(ctx context.Context, repo *repository, tree string) (list []repor
 	return list
 }
 
-// completeRun lists what --run of test may hold: the names of policies, rules and resources in the tests of the folders
-// that are named, behind what is typed already.
+// completeRun lists the possible values of --run of test: the names of policies, rules and resources in the tests of
+// the given folders, after the part already typed.
 func completeRun(_ *cobra.Command, dirs []string, word string) ([]string, cobra.ShellCompDirective) {
 	before, last := "", word
 	if i := strings.LastIndexByte(word, ','); i >= 0 {
@@ -158,7 +158,7 @@ func completeRun(_ *cobra.Command, dirs []string, word string) ([]string, cobra.
 	return under(list, before, last), cobra.ShellCompDirectiveNoFileComp
 }
 
-// under keeps the words that begin as the last one does, behind what stands before it.
+// under keeps the words that start with the last word typed, and puts the part before it in front.
 func under(words []string, before, last string) (list []string) {
 	for _, w := range words {
 		if strings.HasPrefix(w, last) {
@@ -199,7 +199,7 @@ func namesIn(file, key string, known map[string]bool) {
 	delete(known, "")
 }
 
-// completeFormats completes the name of a form, and behind NAME= a file.
+// completeFormats completes the name of a format, and a file after NAME=.
 func completeFormats(names []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		name, file, named := strings.Cut(word, "=")

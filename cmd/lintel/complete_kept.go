@@ -10,17 +10,17 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// names are the roots of a tree, kept for completion. Nothing is decided by them.
+// names are the roots of a tree, kept for completion. They are used for nothing else.
 type names struct {
 	Tree  string              `json:"tree"`
 	Roots []report.ListedRoot `json:"roots"`
 }
 
-// maxNames bounds the file that names are kept in.
+// maxNames limits the size of the file with the names.
 const maxNames = 8 << 20
 
-// namesFile is where the names of a repository are kept, "" where there is no place. It is not in the cache, which
-// sandboxes write.
+// namesFile returns the file for the names of a repository, "" if there is no place for it. It is not in the cache,
+// which sandboxes can write.
 func namesFile(gitDir string) string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -30,7 +30,7 @@ func namesFile(gitDir string) string {
 	return filepath.Join(dir, "lintel-names", hex.EncodeToString(sum[:16])+".json")
 }
 
-// readNames returns what is kept of a repository; nothing where that cannot be read.
+// readNames returns the names kept for a repository, nothing if they cannot be read.
 func readNames(gitDir string) (n names) {
 	data, err := readAtMost(namesFile(gitDir), maxNames)
 	if err != nil || len(data) > maxNames || json.Unmarshal(data, &n) != nil {
@@ -39,7 +39,7 @@ func readNames(gitDir string) (n names) {
 	return n
 }
 
-// keepNames keeps the names of a repository. That it cannot is no error: they are found again.
+// keepNames keeps the names of a repository. Errors are ignored, since the names can be found again.
 func keepNames(gitDir string, n names) {
 	file := namesFile(gitDir)
 	data, err := json.Marshal(n)

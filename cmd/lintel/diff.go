@@ -69,7 +69,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
 	return nil
 }
 
-// printUnknown prints what could not be rendered: the other forms have it in themselves.
+// printUnknown prints what could not be rendered. The other formats include this already.
 func printUnknown(cmd *cobra.Command, d *report.Differences) {
 	say := func(label string, p report.Problem) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "lintel: %s: %s\n", label, visible(p.String()))

@@ -18,7 +18,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// evalOptions are what an evaluation of files depends on, in both of its spellings: eval and apply.
+// evalOptions are the options for evaluating files, for both commands: eval and apply.
 type evalOptions struct {
 	policies, resources, exceptions, cluster, old []string
 	values, userInfo, operation, output, color    string
@@ -61,7 +61,7 @@ func (o *evalOptions) traceFlag(cmd *cobra.Command) {
 		"explain for each rule why it matches a resource or not, and what decided (text and JSON)")
 }
 
-// traceable returns an error for a form that cannot say why.
+// traceable returns an error for a format that cannot show the reasons.
 func (o *evalOptions) traceable(form string) error {
 	if o.trace && form != "text" && form != "json" {
 		return fmt.Errorf("--trace works with text and JSON output, not with %s", form)
@@ -86,7 +86,7 @@ func runEval(cmd *cobra.Command, o evalOptions) error {
 	return nil
 }
 
-// evaluate reads the files and asks the policies.
+// evaluate reads the files and evaluates the policies.
 func (o evalOptions) evaluate(cmd *cobra.Command) (*report.Evaluation, error) {
 	in, problems, err := o.input(cmd)
 	if err != nil {
@@ -98,8 +98,8 @@ func (o evalOptions) evaluate(cmd *cobra.Command) (*report.Evaluation, error) {
 		}
 		return nil, exitUnable
 	}
-	// One processor at a time: the work is done by one goroutine, and more of them only let the garbage collector take
-	// what is idle, a tenth of the CPU time and of the memory.
+	// One processor is enough: the work is done by one goroutine, and with more the garbage collector would use the
+	// idle ones, for a tenth more CPU time and memory.
 	runtime.GOMAXPROCS(1)
 	rep, err := eval.Run(cmd.Context(), in)
 	if err != nil {
@@ -108,7 +108,7 @@ func (o evalOptions) evaluate(cmd *cobra.Command) (*report.Evaluation, error) {
 	return rep, nil
 }
 
-// input reads the files that the flags name. Problems are those of the files that only this command reads.
+// input reads the files that the flags name. The problems are those of files that only this command reads.
 func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy.Problem, err error) {
 	operation := admission.Operation(strings.ToUpper(o.operation))
 	known := []admission.Operation{admission.Create, admission.Update, admission.Delete, admission.Connect}
@@ -156,7 +156,7 @@ func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy
 	return in, problems, err
 }
 
-// variables reads those that are written as NAME=VALUE.
+// variables parses variables written as NAME=VALUE.
 func variables(set []string) (*eval.Values, error) {
 	out := &eval.Values{GlobalValues: map[string]any{}}
 	for _, one := range set {
@@ -174,7 +174,7 @@ func variables(set []string) (*eval.Values, error) {
 	return out, nil
 }
 
-// given lists the value of a flag, if it has one.
+// given returns the value of a flag as a list, empty if it is not set.
 func given(value string) []string {
 	return slices.DeleteFunc([]string{value}, func(s string) bool { return s == "" })
 }

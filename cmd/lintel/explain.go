@@ -29,8 +29,8 @@ func newExplainCommand() *cobra.Command {
 	return cmd
 }
 
-// explained finds what a text is about: among what every report may say, which needs no repository, and among the policies of
-// the repository. A name may be that of a check and of a policy.
+// explained finds the subject of a text: among the messages of reports, which needs no repository, and among the
+// policies of the repository. A check and a policy may have the same name.
 func explained(cmd *cobra.Command, o showOptions, text string) ([]report.Explanation, error) {
 	if text == "" {
 		return explain.Topics(), nil
@@ -60,7 +60,7 @@ func explained(cmd *cobra.Command, o showOptions, text string) ([]report.Explana
 	return known, nil
 }
 
-// policiesOf asks a sandbox for the policies of the tree, those of other repositories that its settings name included.
+// policiesOf asks a sandbox for the policies of the tree, including those of other repositories that its settings name.
 func policiesOf(cmd *cobra.Command, o showOptions) (list []report.Explanation, err error) {
 	ctx := cmd.Context()
 	repo, err := openRepository(ctx, o.repo)

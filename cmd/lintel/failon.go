@@ -6,13 +6,13 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// What --fail-on takes.
+// The values of --fail-on.
 const (
 	failOnWarn    = "warn"
 	failOnNeutral = "neutral"
 )
 
-// fails reports whether a check ends with exit code 1: where it fails, or waits, and as --fail-on has it, if it does.
+// fails reports whether a check ends with exit code 1: it failed, or is waiting, or has what --fail-on names.
 func fails(r *report.Report, on string) bool {
 	switch {
 	case r.Conclusion == report.Failure || r.Conclusion == report.ActionRequired:

@@ -50,8 +50,8 @@ func runFetch(cmd *cobra.Command, o showOptions, rules policyOptions, roots []st
 	return nil
 }
 
-// fetchAll fetches what some roots take from outside, or all roots and the policies, and returns what was wanted and how much
-// of it could not be had.
+// fetchAll fetches the remote sources of some roots, or of all roots and the policies. It returns what was wanted and
+// how many of these are not available.
 func fetchAll(ctx context.Context, cmd *cobra.Command, o showOptions, rules policyOptions, roots []string) (
 	list []report.Fetched, missing int, err error,
 ) {
@@ -97,7 +97,7 @@ func fetchAll(ctx context.Context, cmd *cobra.Command, o showOptions, rules poli
 	return o.fetched(ctx, repo.git, outside.Lock())
 }
 
-// fetched lists what wants came to, and counts those that could not be had.
+// fetched lists the results of wants, and counts those that are not available.
 func (o *showOptions) fetched(ctx context.Context, git string, lock remote.Lock) (list []report.Fetched, missing int,
 	err error) {
 	kept, _, err := o.sources.openStore(ctx, git)

@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/rules"
 )
 
-// fileReader reads what flags name: files, folders, patterns of both, the standard input, and what is at an address.
+// fileReader reads what flags name: files, folders, patterns for both, the standard input, and addresses.
 type fileReader struct {
 	ctx    context.Context
 	stdin  io.Reader
@@ -25,7 +25,7 @@ type fileReader struct {
 
 var errStdinTwice = errors.New("the standard input (-) can be read only once")
 
-// all reads several of them, one after the other. branch is that of git repositories, empty for what addresses say.
+// all reads several names in order. branch is the branch of git repositories, empty for the one in the address.
 func (r *fileReader) all(names []string, branch string) (out []rules.File, err error) {
 	for _, name := range names {
 		files, err := r.read(name, branch)
@@ -37,8 +37,8 @@ func (r *fileReader) all(names []string, branch string) (out []rules.File, err e
 	return out, nil
 }
 
-// read reads a file, or the manifests of a folder and of those below it that are not hidden. A name that no file has is
-// taken as a pattern, where it can be one: shells leave it alone in quotes.
+// read reads a file, or the manifests in a folder and its subfolders that are not hidden. A name without such a file is
+// used as a pattern, if it can be one: shells do not expand quoted patterns.
 func (r *fileReader) read(name, branch string) ([]rules.File, error) {
 	switch {
 	case name == "-":
@@ -65,7 +65,7 @@ func (r *fileReader) read(name, branch string) ([]rules.File, error) {
 	return r.folder(name)
 }
 
-// matching reads what a pattern stands for.
+// matching reads the files that match a pattern.
 func (r *fileReader) matching(pattern string) (out []rules.File, err error) {
 	names, err := filepath.Glob(pattern)
 	if err != nil {
@@ -99,13 +99,13 @@ func (r *fileReader) folder(name string) (out []rules.File, err error) {
 	return out, err
 }
 
-// readSource reads one file, as far as it is of a size that is read at all; of a larger one enough to be refused.
+// readSource reads one file up to the size that is accepted; of a larger file it reads enough for it to be refused.
 func readSource(name string) (rules.File, error) {
 	data, err := readAtMost(name, rules.MaxBytes)
 	return rules.File{Path: filepath.ToSlash(name), Data: data}, err
 }
 
-// readAtMost reads a file; of one that is larger, one byte more.
+// readAtMost reads a file; of a larger one it reads one more byte than the limit.
 func readAtMost(name string, bytes int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -115,7 +115,7 @@ func readAtMost(name string, bytes int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, bytes+1))
 }
 
-// replaceFile writes a file at once or not at all.
+// replaceFile writes a file atomically.
 func replaceFile(name string, data []byte, mode fs.FileMode) error {
 	folder, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {
@@ -125,7 +125,7 @@ func replaceFile(name string, data []byte, mode fs.FileMode) error {
 	return replaceIn(folder, filepath.Base(name), data, mode)
 }
 
-// replaceIn is replaceFile for a file below a folder: no link leads out of that.
+// replaceIn is replaceFile for a file below a folder. It follows no link out of the folder.
 func replaceIn(folder *os.Root, name string, data []byte, mode fs.FileMode) error {
 	temp := filepath.Join(filepath.Dir(name), ".lintel-"+rand.Text())
 	f, err := folder.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -142,7 +142,7 @@ func replaceIn(folder *os.Root, name string, data []byte, mode fs.FileMode) erro
 	return nil
 }
 
-// plainCause is an error of the file system without the path, which the caller names.
+// plainCause returns a file system error without the path, which the caller adds.
 func plainCause(err error) error {
 	var of *fs.PathError
 	if !errors.As(err, &of) {

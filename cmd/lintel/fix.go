@@ -77,7 +77,7 @@ func runFix(cmd *cobra.Command, args []string, o fixOptions) error {
 	return nil
 }
 
-// fixFiles lists the files that were named and those in folders that were named.
+// fixFiles lists the given files and those in the given folders.
 func fixFiles(args []string) ([]string, error) {
 	var files []string
 	for _, arg := range args {
@@ -106,7 +106,7 @@ func fixFiles(args []string) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// rewrite writes a file at once or not at all, and keeps its mode. A symbolic link stays one.
+// rewrite writes a file atomically and keeps its mode. A symbolic link stays a link.
 func rewrite(name string, data []byte) error {
 	name, err := filepath.EvalSymlinks(name)
 	if err != nil {

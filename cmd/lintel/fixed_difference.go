@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// difference writes what was edited as a unified difference. Around it are lines without what is secret in them.
+// difference writes the edits as a unified diff. Context lines do not show secrets.
 func (f *fixedFile) difference(out io.Writer, path string) {
 	fmt.Fprintf(out, "--- a/%s\n+++ b/%s\n", output.LogLine(path), output.LogLine(path))
 	was := slices.Collect(strings.Lines(string(f.data)))
@@ -81,7 +81,7 @@ func (f *fixedFile) difference(out io.Writer, path string) {
 	}
 }
 
-// hunkRange is the lines of a hunk behind so many others, as a unified difference names them.
+// hunkRange returns the line range in a hunk header of a unified diff, after the given number of lines.
 func hunkRange(above, lines int) string {
 	if lines == 0 {
 		return fmt.Sprintf("%d,0", above)

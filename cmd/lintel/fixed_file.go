@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// fixedFile is a file of the work tree that edits are made in.
+// fixedFile is a file of the work tree to edit.
 type fixedFile struct {
 	why   string // why it is left alone; empty: it is not
 	mode  fs.FileMode
@@ -41,7 +41,8 @@ func (r rows) String() string {
 	return b.String()
 }
 
-// with returns the lines with an edit made, or why it cannot be. Line breaks are those of the line above.
+// with returns the lines with an edit made, or the reason why it cannot be made. New lines have the line break of the
+// line above.
 func (r rows) with(e *report.SourceEdit, f *fixedFile) (now rows, why string) {
 	from, to := e.Diff.Line-1, e.Diff.Line-1+len(e.Diff.Removed)
 	same := from >= 0 && to <= len(r)
@@ -75,7 +76,7 @@ func (r rows) with(e *report.SourceEdit, f *fixedFile) (now rows, why string) {
 	return now, ""
 }
 
-// open reads the files of edits that are not open yet. Those that are not as they were checked are left alone.
+// open reads the files of edits that are not open yet. It leaves out files that differ from the checked ones.
 func (x *fixing) open(ctx context.Context, edits []report.SourceEdit) error {
 	opened := map[string]string{}
 	for _, e := range edits {
@@ -128,7 +129,7 @@ func (x *fixing) read(path string, f *fixedFile) string {
 	return ""
 }
 
-// contents are those of the files that are edited, some of them as they are tried.
+// contents returns the contents of the edited files, some of them with edits that are being tried.
 func (x *fixing) contents(tried map[string]rows) map[string]string {
 	out := map[string]string{}
 	for path, f := range x.files {
@@ -143,7 +144,7 @@ func (x *fixing) contents(tried map[string]rows) map[string]string {
 	return out
 }
 
-// tree writes the tree that was checked with other contents of some files, as git takes them from a work tree.
+// tree writes the checked tree with other contents of some files, converted as git converts those of a work tree.
 func (x *fixing) tree(ctx context.Context, contents map[string]string) (string, error) {
 	if _, err := x.git(ctx, "", "read-tree", x.checked); err != nil {
 		return "", err
@@ -165,17 +166,17 @@ func (x *fixing) tree(ctx context.Context, contents map[string]string) (string, 
 	return x.git(ctx, "", "write-tree")
 }
 
-// scratch is a work tree beside the repository, with those files alone that are edited.
+// scratch is a temporary work tree outside the repository with only the edited files.
 func (x *fixing) scratch() string { return filepath.Join(filepath.Dir(x.objects), "tree") }
 
-// git runs git on the scratch work tree, with an index and objects beside the repository.
+// git runs git on the scratch work tree, with a temporary index and object folder.
 func (x *fixing) git(ctx context.Context, stdin string, args ...string) (string, error) {
 	env, _ := x.repo.besides(x.objects)
 	where := []string{"--git-dir=" + x.repo.gitDir, "--work-tree=" + x.scratch()}
 	return x.repo.runWith(ctx, env, stdin, append(where, args...)...)
 }
 
-// read takes the lines of the file.
+// read sets the lines of the file.
 func (f *fixedFile) read() {
 	f.rows = nil
 	for text := range strings.Lines(string(f.data)) {
@@ -183,8 +184,8 @@ func (f *fixedFile) read() {
 	}
 }
 
-// write writes the files that are edited, their difference to out and what else is to be said to log. It returns false
-// where one could not be written, so that the work tree is not what was checked last.
+// write writes the edited files, their diff to out and messages to log. It returns false if a file could not be
+// written, so that the work tree is not the one that was checked last.
 func (x *fixing) write(out, log io.Writer) bool {
 	defer x.top.Close()
 	count, whole := 0, true

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// foreignFlag is a flag of the kyverno command that means nothing here, as a value of one of ours.
+// foreignFlag is a flag of the kyverno command that is not supported here, declared as one of ours.
 type foreignFlag struct {
 	name, short string
 	takes       bool // it takes a value
@@ -24,7 +24,7 @@ func (f *foreignFlag) Type() string     { return "string" }
 //go:embed foreign.txt
 var foreignText string
 
-// foreignFlags are those of a command of kyverno.
+// foreignFlags are the unsupported flags of a command of kyverno.
 func foreignFlags(command string) (list []*foreignFlag) {
 	for line := range strings.Lines(strings.ReplaceAll(foreignText, "\n  ", " ")) {
 		of, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -41,7 +41,7 @@ func foreignFlags(command string) (list []*foreignFlag) {
 	return list
 }
 
-// addForeignFlags has a command know flags that it does not have. The help does not list them.
+// addForeignFlags makes a command accept flags that it does not support. The help does not list them.
 func addForeignFlags(cmd *cobra.Command) {
 	for _, f := range foreignFlags(cmd.Name()) {
 		flag := cmd.Flags().VarPF(f, f.name, f.short, cmp.Or(f.instead, "without effect"))
@@ -52,14 +52,14 @@ func addForeignFlags(cmd *cobra.Command) {
 	}
 }
 
-// alias adds another name of a flag.
+// alias adds another name for a flag.
 func alias(f *pflag.FlagSet, of, name string) {
 	other := *f.Lookup(of)
 	other.Name, other.Shorthand, other.Usage = name, "", "the same as --"+of
 	f.AddFlag(&other)
 }
 
-// refused is the error of the first flag that was given and that the command does not have.
+// refused returns an error for the first given flag that the command does not support.
 func refused(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if v, ok := f.Value.(*foreignFlag); ok && v.instead != "" && err == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/output"
 )
 
-// formats are those in which a command writes what it has to say: one to the standard output, others into files.
+// formats are the formats in which a command writes its result: one to the standard output, others to files.
 type formats struct {
 	written []string // as the user has them: NAME, or NAME=FILE
 	first   string
@@ -22,8 +22,8 @@ type formats struct {
 
 type formatFile struct{ name, path string }
 
-// addFormatsFlag adds the flag that chooses the forms in which a command writes values of a type. One that does not exist
-// ends the command before it begins.
+// addFormatsFlag adds the flag that chooses the formats of a command's result. An unknown format is an error before the
+// command starts.
 func addFormatsFlag[V output.Value](cmd *cobra.Command, o *formats) {
 	names := output.Names[V]()
 	cmd.Flags().StringArrayVarP(&o.written, "output", "o", nil, "one of "+strings.Join(names, ", ")+
@@ -32,7 +32,7 @@ func addFormatsFlag[V output.Value](cmd *cobra.Command, o *formats) {
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.read(names) }
 }
 
-// read understands what the user wrote.
+// read parses the value of the flag.
 func (o *formats) read(names []string) error {
 	o.first, o.files = "", nil
 	for _, written := range o.written {
@@ -59,13 +59,13 @@ func (o *formats) read(names []string) error {
 	return nil
 }
 
-// has reports whether a form is among them.
+// has reports whether a format is among them.
 func (o *formats) has(name string) bool {
 	return o.first == name || slices.ContainsFunc(o.files, func(f formatFile) bool { return f.name == name })
 }
 
-// writeFormats writes a value in all forms, each as of has it; w is for the one that goes to no file. Files do not depend
-// on the terminal.
+// writeFormats writes a value in all formats, each with the options that of returns. w is for the format without a
+// file. Files do not depend on the terminal.
 func writeFormats[V output.Value](o *formats, w io.Writer, of func(form string) V, options func(color string) output.Options,
 	color string,
 ) error {

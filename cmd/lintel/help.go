@@ -13,10 +13,10 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 )
 
-// helpWidth is how many columns topics take: the manual indents them.
+// helpWidth is the width of topics in columns: the manual indents them.
 const helpWidth = 72
 
-// newHelpTopics are the topics of "lintel help" that are no commands. Their texts are made when they are asked for.
+// newHelpTopics returns the topics of "lintel help" that are no commands. Their texts are created when they are shown.
 func newHelpTopics() []*cobra.Command {
 	topic := func(name, short string, write func(w io.Writer, root *cobra.Command)) *cobra.Command {
 		cmd := &cobra.Command{Use: name, Short: short}
@@ -30,14 +30,14 @@ func newHelpTopics() []*cobra.Command {
 	}
 }
 
-// para writes text in lines that fit, each behind an indent.
+// para writes text in lines of limited width with an indent.
 func para(w io.Writer, indent int, text string) {
 	for _, line := range output.Wrap(text, helpWidth-indent) {
 		fmt.Fprintf(w, "%s%s\n", strings.Repeat(" ", indent), line)
 	}
 }
 
-// exitWords say what the exit codes of all commands mean.
+// exitWords describe the exit codes of all commands.
 func exitWords() []string {
 	return []string{
 		"Nothing blocks, and the command did what was asked.",

@@ -23,7 +23,7 @@ type initOptions struct {
 	dryRun               bool
 }
 
-// policyFolders are where starting policies go if nobody says otherwise: the first that nothing deploys.
+// policyFolders are the default folders for starting policies: the first one that nothing deploys is used.
 func policyFolders() []string { return []string{"policies", "lintel/policies"} }
 
 func newInitCommand() *cobra.Command {
@@ -82,7 +82,7 @@ func runInit(cmd *cobra.Command, o initOptions) error {
 	return nil
 }
 
-// folders are those that the policies may go to, the best first.
+// folders returns the folders to try for the policies, the best first.
 func (o initOptions) folders() ([]string, error) {
 	if o.folder == "" {
 		return policyFolders(), nil
@@ -94,7 +94,7 @@ func (o initOptions) folders() ([]string, error) {
 	return []string{p}, nil
 }
 
-// next are the commands that come next.
+// next returns the commands to run next.
 func (b *beginning) next(plan *starter.Plan) []report.PlannedStep {
 	if plan.DryRun {
 		return []report.PlannedStep{{Command: "lintel init", For: "with the same flags, but without --dry-run, writes it"}}
@@ -116,7 +116,7 @@ func (b *beginning) next(plan *starter.Plan) []report.PlannedStep {
 	return steps
 }
 
-// fromHere is the path of a file of the repository for a command that is typed here.
+// fromHere returns the path of a repository file, relative to the current folder.
 func (b *beginning) fromHere(p string) string {
 	here, err := os.Getwd()
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/starter"
 )
 
-// planner plans what "lintel init" writes: nothing that somebody would deploy, and clusters only where each root is then
-// of its own. Both are tried on the repository as it would be.
+// planner plans what "lintel init" writes. The policies must not be deployed by anything, and clusters are written only
+// if every root then belongs to a single one. Both are checked on the repository as it would be afterwards.
 type planner struct {
 	*beginning
 	choice     starter.Choice
@@ -20,7 +20,7 @@ type planner struct {
 	notes      []string
 }
 
-// planner returns what plans for the flags; what they leave open, the repository decides.
+// planner returns a planner for the flags. What they leave open is decided by what the repository has.
 func (o initOptions) planner(b *beginning) *planner {
 	p := &planner{beginning: b, choice: starter.Choice{Kind: o.kind, Action: o.action, Sets: o.sets},
 		repository: starter.Repository{Layout: b.layout, Read: b.read}}
@@ -42,7 +42,7 @@ func (o initOptions) planner(b *beginning) *planner {
 	return p
 }
 
-// plan plans for the first of some folders that nothing deploys.
+// plan makes a plan with the first of some folders that nothing deploys.
 func (p *planner) plan(ctx context.Context, folders []string) (*starter.Plan, error) {
 	if p.layout == nil {
 		p.choice.Folder = folders[0]
@@ -71,7 +71,7 @@ func (p *planner) plan(ctx context.Context, folders []string) (*starter.Plan, er
 		"%s. Name a folder that is not deployed with --policies", deployer, strings.Join(folders, " and "))
 }
 
-// try plans with some clusters, and describes the repository as it would be.
+// try makes a plan with some clusters, and describes the repository as it would be afterwards.
 func (p *planner) try(ctx context.Context, clusters []starter.Cluster) (*starter.Plan, *report.Layout, error) {
 	p.repository.Clusters = clusters
 	plan, err := p.choice.Plan(p.repository)
@@ -82,7 +82,7 @@ func (p *planner) try(ctx context.Context, clusters []starter.Cluster) (*starter
 	return plan, after, err
 }
 
-// note adds to a plan what is to be known of it.
+// note adds notes for the user to a plan.
 func (p *planner) note(ctx context.Context, plan *starter.Plan, after *report.Layout) error {
 	plan.Notes = append(plan.Notes, p.notes...)
 	counts := func(path string) bool {

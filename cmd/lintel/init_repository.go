@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/starter"
 )
 
-// beginning is a folder that somebody begins in with Lintel.
+// beginning is the folder in which "lintel init" is run.
 type beginning struct {
 	dir string   // absolute, without links
 	top *os.Root // of it: whatever links are in it, nothing is read or written outside
@@ -27,7 +27,7 @@ type beginning struct {
 	cleanup func()
 }
 
-// begin looks at the repository that a folder is in, or else at the folder. The caller closes it.
+// begin opens the repository that a folder is in, or else the folder itself. The caller closes it.
 func begin(ctx context.Context, dir string) (*beginning, error) {
 	b := &beginning{cleanup: func() {}}
 	abs, err := filepath.Abs(dir)
@@ -51,7 +51,7 @@ func begin(ctx context.Context, dir string) (*beginning, error) {
 	return b, nil
 }
 
-// inGit reports whether a folder or one above it has an entry of git, or is one: what git then says of it counts.
+// inGit reports whether a folder or one above it has a .git, or is a bare repository: then errors of git are reported.
 func inGit(dir string) bool {
 	for {
 		for _, name := range []string{".git", "HEAD"} {
@@ -114,7 +114,7 @@ func (b *beginning) with(ctx context.Context, plan *starter.Plan) (*report.Layou
 	return b.ask(ctx, q)
 }
 
-// treeWith writes a tree with more files into an object folder.
+// treeWith writes a tree with additional files into an object folder.
 func (r *repository) treeWith(ctx context.Context, tree, objects string, files []starter.File) (string, error) {
 	temp, err := os.MkdirTemp("", "lintel-init-")
 	if err != nil {
@@ -149,20 +149,20 @@ func (b *beginning) ignored(ctx context.Context, files []starter.File) (list []s
 	for _, f := range files {
 		args = append(args, f.Path)
 	}
-	// It ends with 1 where none of them is ignored (git-check-ignore(1)).
+	// The exit code is 1 if none of them is ignored (git-check-ignore(1)).
 	if out, err := b.repo.run(ctx, nil, args...); err == nil && len(files) > 0 {
 		list = strings.Split(out, "\n")
 	}
 	return list, ctx.Err()
 }
 
-// read returns a file as it lies there, or an error that is fs.ErrNotExist.
+// read returns the content of a file in the work tree, or an error that is fs.ErrNotExist.
 func (b *beginning) read(name string) ([]byte, error) {
 	data, err := b.top.ReadFile(name)
 	return data, plainCause(err)
 }
 
-// write writes files, none of which may be there. An error says which were written before.
+// write writes files, none of which may exist. An error says which files were written before.
 func (b *beginning) write(files []starter.File) error {
 	for i, f := range files {
 		if err := b.writeFile(f); err != nil {
@@ -191,7 +191,7 @@ func (b *beginning) writeFile(f starter.File) (err error) {
 	return err
 }
 
-// close ends what begin began.
+// close releases what begin opened.
 func (b *beginning) close() {
 	if b.child != nil {
 		b.child.Close()

@@ -17,12 +17,12 @@ import (
 	"github.com/lintel-bot/lintel/checks/output"
 )
 
-// exitCode ends the program with a code and no further words.
+// exitCode ends the program with an exit code and no message.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// codedError is an error that ends the program with a code of its own.
+// codedError is an error with its own exit code.
 type codedError struct {
 	error
 	code exitCode
@@ -64,13 +64,13 @@ func run() int {
 	return int(code)
 }
 
-// commandTexts are what the commands say of themselves. Behind == stands how one is called, in the next line what it does,
+// commandTexts are the help texts of the commands. Behind == stands how one is called, in the next line what it does,
 // then all of its text, and below -- are examples.
 //
 //go:embed commands.txt
 var commandTexts string
 
-// newCommand returns the command of a name, with its texts.
+// newCommand returns a command with its help texts.
 func newCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	_, all, _ := strings.Cut("\n"+commandTexts, "\n== "+name)
 	all, _, _ = strings.Cut(all, "\n== ")

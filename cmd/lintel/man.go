@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newManCommand returns the command that writes the pages of the manual, for whoever makes packages.
+// newManCommand returns the command that writes the manual pages, for people who make packages.
 func newManCommand() *cobra.Command {
 	cmd := newCommand("man", cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
 		if err := os.MkdirAll(args[0], 0o755); err != nil {
@@ -30,13 +30,13 @@ func newManCommand() *cobra.Command {
 	return cmd
 }
 
-// manPage is a page of the manual by the name of its file.
+// manPage is a manual page and its file name.
 type manPage struct {
 	name string
 	text []byte
 }
 
-// manPages are the pages of all commands that people are told of, and of the topics.
+// manPages returns the pages of all commands that are not hidden, and of the topics.
 func manPages(root *cobra.Command) []manPage {
 	root.InitDefaultHelpCmd()
 	pages := []manPage{{"lintel.1", man(root)}}
@@ -46,7 +46,7 @@ func manPages(root *cobra.Command) []manPage {
 	return pages
 }
 
-// visibleCommands are the commands and topics that people are told of.
+// visibleCommands returns the commands and topics that are not hidden.
 func visibleCommands(root *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(root.Commands()), func(cmd *cobra.Command) bool {
 		return cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion"
@@ -55,7 +55,7 @@ func visibleCommands(root *cobra.Command) []*cobra.Command {
 
 func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// man is the page of a command, in the macros of man(7).
+// man returns the page of a command, in the macros of man(7).
 func man(cmd *cobra.Command) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, ".TH %q 1 \"\" \"Lintel\" \"Lintel\"\n", strings.ToUpper(manName(cmd)))
@@ -136,7 +136,7 @@ func verbatim(b *bytes.Buffer, text string) {
 	fmt.Fprintf(b, ".PP\n.nf\n%s\n.fi\n", roff(strings.TrimRight(text, "\n")))
 }
 
-// seeAlso names the other pages.
+// seeAlso writes the names of related pages.
 func seeAlso(b *bytes.Buffer, cmd *cobra.Command) {
 	b.WriteString(".SH SEE ALSO\n")
 	var pages []string
@@ -148,7 +148,7 @@ func seeAlso(b *bytes.Buffer, cmd *cobra.Command) {
 	fmt.Fprintln(b, strings.Join(pages, ", "))
 }
 
-// roff is text that troff prints as it is: backslashes and hyphens are themselves, and no line begins a request.
+// roff escapes text so that troff prints it unchanged: backslashes, hyphens, and lines that look like requests.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

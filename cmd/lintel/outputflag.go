@@ -13,8 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/output"
 )
 
-// addOutputFlag adds the flag that chooses the form in which a command writes values of a type. One that does not
-// exist ends the command before it begins.
+// addOutputFlag adds the flag that chooses the format of a command's result. An unknown format is an error before the
+// command starts.
 func addOutputFlag[V output.Value](cmd *cobra.Command, name *string) {
 	names := output.Names[V]()
 	def := "text"
@@ -31,7 +31,7 @@ func addOutputFlag[V output.Value](cmd *cobra.Command, name *string) {
 	}
 }
 
-// choice is a flag that takes one of a few words.
+// choice is a flag that accepts one of a few words.
 type choice struct {
 	value *string
 	words []string
@@ -44,7 +44,7 @@ func (c choice) String() string {
 	return *c.value
 }
 
-// Set is called with what the user wrote.
+// Set implements pflag.Value.
 func (c choice) Set(s string) error {
 	if !slices.Contains(c.words, s) {
 		return errors.New("choose " + enumerated(c.words))
@@ -53,23 +53,23 @@ func (c choice) Set(s string) error {
 	return nil
 }
 
-// Type is what the help says it takes.
+// Type implements pflag.Value.
 func (choice) Type() string { return "string" }
 
-// addColorFlag adds the flag that decides whether text has colors.
+// addColorFlag adds the flag that turns colors on or off.
 func addColorFlag(cmd *cobra.Command, mode *string, usage string) {
 	words := []string{"auto", "always", "never"}
 	*mode = words[0]
 	addChoiceFlag(cmd, "color", mode, words, usage+": "+enumerated(words))
 }
 
-// addChoiceFlag adds a flag that takes one of a few words.
+// addChoiceFlag adds a flag that accepts one of a few words.
 func addChoiceFlag(cmd *cobra.Command, name string, value *string, words []string, usage string) {
 	cmd.Flags().Var(choice{value, words}, name, usage)
 	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// outputOptions are those of the terminal and of this program.
+// outputOptions returns the options for the terminal and this program.
 func outputOptions(color string) output.Options {
 	return output.Options{Color: useColor(color), Width: terminalWidth(), Version: version().Number}
 }
@@ -84,7 +84,7 @@ func useColor(mode string) bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd()))
 }
 
-// terminalWidth is how many columns text may take; 0 lets the form choose.
+// terminalWidth returns the width of text in columns; 0 leaves it to the format.
 func terminalWidth() int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n

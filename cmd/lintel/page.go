@@ -10,8 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// pageOptions are what a page of a local check shows besides the report. Its links lead to GitHub, where the remote
-// "origin" is there and commits are checked: what is not committed is nowhere else.
+// pageOptions returns what the page of a local check shows besides the report. Links lead to GitHub if the remote
+// "origin" is there and commits are checked: uncommitted files are not on GitHub.
 func (r *repository) pageOptions(ctx context.Context, change *report.Change, head files) output.PageOptions {
 	var o output.PageOptions
 	web := webAddress(r.origin(ctx)) // none: no links
@@ -50,8 +50,8 @@ func (r *repository) pageOptions(ctx context.Context, change *report.Change, hea
 	return o
 }
 
-// webAddress returns the address of a repository on GitHub for people, without what a remote has for programs. It is
-// empty for other hosts: how these show a line is not known.
+// webAddress returns the web address of a repository on GitHub, without the parts of a remote that are for programs. It
+// is empty for other hosts, since the form of their links to lines is not known.
 func webAddress(u *url.URL) string {
 	host := strings.ToLower(u.Hostname())
 	switch u.Scheme {

@@ -10,14 +10,14 @@ import (
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
-// shownResults is what the server keeps and shows of its results; all is nil without a public address.
+// shownResults are the server's results and the pages that show them. all is nil without a public address.
 type shownResults struct {
 	store   *results.Store
 	keeper  *results.Recorder
 	handler *results.Handler
 }
 
-// newPages puts them together.
+// newPages creates them.
 func (o *serveOptions) newPages(jobs *store.Queue, readers *results.Access, log *slog.Logger) (*shownResults, error) {
 	if o.publicURL == "" {
 		return &shownResults{}, nil
@@ -38,10 +38,10 @@ func (o *serveOptions) newPages(jobs *store.Queue, readers *results.Access, log 
 	return p, nil
 }
 
-// jobRoom is what results leave of a disk to the jobs beside them, which must not be lost.
+// jobRoom is the disk space that results leave free for the jobs on the same disk, which must not be lost.
 const jobRoom = 256 << 20
 
-// roomIn means that a folder has no room for results.
+// roomIn returns a function that fails if a folder has no room for results.
 func roomIn(dir string) func() error {
 	return func() error {
 		if free := store.Free(dir); free < jobRoom {
@@ -52,7 +52,7 @@ func roomIn(dir string) func() error {
 	}
 }
 
-// gone hides the results of what the App was taken from.
+// gone hides the results of repositories that the App was removed from.
 func (p *shownResults) gone() func(ctx context.Context, installation, repository int64) error {
 	if p.store == nil {
 		return nil
@@ -60,7 +60,8 @@ func (p *shownResults) gone() func(ctx context.Context, installation, repository
 	return p.store.Gone
 }
 
-// reached has results follow their repositories, and removes those of all that the App does not reach any more.
+// reached makes results follow renamed repositories, and removes the results of repositories that the App does not
+// reach any more.
 func (p *shownResults) reached() func(context.Context, results.Reached) error {
 	if p.store == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// pipeline is the change that a workflow of GitHub Actions runs for, as its variables and the file of its event say
+// pipeline is the change for which a GitHub Actions workflow runs, according to its variables and event file
 // (https://docs.github.com/en/actions/reference/workflows-and-actions/variables).
 type pipeline struct {
 	event  string
@@ -21,15 +21,15 @@ type pipeline struct {
 	tip    bool // the head may be the tip of that branch: the workflow runs for no change
 }
 
-// maxEvent bounds the file of an event; GitHub's own limit is 25 MB
+// maxEvent limits the size of an event file; GitHub's own limit is 25 MB
 // (https://docs.github.com/en/webhooks/webhook-events-and-payloads).
 const maxEvent = 25 << 20
 
-// noCommit is what an event has in place of the commit before, where a branch is new.
+// noCommit is the value of the previous commit in an event if a branch is new.
 const noCommit = "0000000000000000000000000000000000000000"
 
-// readPipeline returns the change of the workflow that runs, nil where none runs, or one of which nothing is known. What is
-// no change by its event goes to the default branch. The error is of the event's file.
+// readPipeline returns the change of the running workflow, nil if there is none or its change is not known. If the
+// event is no change, it is compared with the default branch. The error is about the event's file.
 func readPipeline(getenv func(string) string) (*pipeline, error) {
 	if getenv("GITHUB_ACTIONS") != "true" {
 		return nil, nil
@@ -104,15 +104,14 @@ func readJSON(name string, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// base finds the commit that the change goes to in what was checked out, of which head is checked. The error says what
-// the workflow has to fetch.
+// base finds the commit to compare head with, in what was checked out. The error says what the workflow has to fetch.
 func (p *pipeline) base(ctx context.Context, r *repository, head string) (string, error) {
 	bases := p.bases
 	depth := 0 // all of it
 	if p.merge != "" && p.merge == head {
 		depth = 2
 		if _, ok := r.resolve(ctx, head+"^2"); ok {
-			// What GitHub merged with is newer than the base of the event.
+			// GitHub may have merged with a newer base than the event has.
 			bases = slices.Insert(slices.Clone(bases), len(bases)-1, head+"^1")
 		}
 	}
@@ -135,8 +134,8 @@ func (p *pipeline) checkedOutBase() error {
 		"the event pull_request", p.event)
 }
 
-// nothing decides about a head that is part of the base: a push that takes commits back is compared with what was there,
-// and of another change nothing was checked out.
+// nothing decides about a head that is part of the base. If a push removed commits, it is compared with the commits
+// that were there; for any other change, the workflow did not check it out.
 func (p *pipeline) nothing(change *report.Change) error {
 	switch {
 	case p.tip:

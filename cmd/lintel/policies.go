@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// policyOptions are the rules that a check asks besides those of the repository.
+// policyOptions are the rules that a check uses in addition to those of the repository.
 type policyOptions struct {
 	policies []string
 	defaults string
@@ -27,7 +27,7 @@ func (o *policyOptions) flags(cmd *cobra.Command) {
 		"(octo-org/.lintel, or its address)")
 }
 
-// apply puts the rules into a change.
+// apply adds the rules to a change.
 func (o *policyOptions) apply(cmd *cobra.Command, repo *repository, change *report.Change) error {
 	ctx := cmd.Context()
 	change.Host = repo.host(ctx)
@@ -71,7 +71,7 @@ func (o *policyOptions) apply(cmd *cobra.Command, repo *repository, change *repo
 	return nil
 }
 
-// host is where the repositories are that are named "owner/name": where the remote "origin" is.
+// host returns the host of repositories that are named "owner/name": that of the remote "origin".
 func (r *repository) host(ctx context.Context) string {
 	u := r.origin(ctx)
 	switch {
@@ -87,8 +87,8 @@ func (r *repository) host(ctx context.Context) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// named is a file as findings name it: one of the repository from its top folder, as its own policies are, and others
-// as they were given.
+// named returns the name of a file for findings: relative to the top folder for files of the repository, like its own
+// policies, and as given for others.
 func (r *repository) named(ctx context.Context, file string) string {
 	top, err := r.top(ctx)
 	if err != nil {

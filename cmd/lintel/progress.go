@@ -23,15 +23,16 @@ const (
 	readingTree = "reading the repository"
 )
 
-// progressLine is what a terminal is told of work that goes on.
+// progressLine is the progress shown on a terminal.
 type progressLine struct {
 	step  atomic.Value // progress.Step
 	stop  func()
 	shown bool // on a terminal
 }
 
-// showProgress says on a terminal what is being done, for how long, and of what is counted how much is done and what is
-// under way, until it is ended, which clears the line. Elsewhere, and on terminals that cannot clear a line, it is silent.
+// showProgress shows on a terminal what is being done and for how long, and, if it is counted, how much is done and
+// what is in progress. Ending it clears the line. It does nothing without a terminal, or on one that cannot clear a
+// line.
 func showProgress(w io.Writer, doing string) *progressLine {
 	p := &progressLine{stop: func() {}}
 	p.set(progress.Step{Doing: doing})
@@ -62,10 +63,10 @@ func showProgress(w io.Writer, doing string) *progressLine {
 	return p
 }
 
-// set has the line say another step.
+// set shows another step.
 func (p *progressLine) set(s progress.Step) { p.step.Store(s) }
 
-// in returns a context of which the jobs tell the line their steps, where it is shown.
+// in returns a context whose jobs report their steps to the line, if it is shown.
 func (p *progressLine) in(ctx context.Context) context.Context {
 	if !p.shown {
 		return ctx
@@ -76,7 +77,7 @@ func (p *progressLine) in(ctx context.Context) context.Context {
 // end clears the line. It is called once.
 func (p *progressLine) end() { p.stop() }
 
-// print writes the line anew at each tick that changes it, and clears it at the end.
+// print updates the line at each tick if it changed, and clears it at the end.
 func (p *progressLine) print(w io.Writer, width func() int, ticks <-chan time.Time, stop <-chan struct{},
 	since func() time.Duration,
 ) {
@@ -101,7 +102,7 @@ func (p *progressLine) print(w io.Writer, width func() int, ticks <-chan time.Ti
 	}
 }
 
-// row is the line after some time, no wider than width: what is wrapped cannot be cleared.
+// row returns the line after some time, no wider than width, since a wrapped line cannot be cleared.
 func (p *progressLine) row(d time.Duration, width int) string {
 	step, _ := p.step.Load().(progress.Step)
 	row := fmt.Sprintf("lintel: %s, %d s", step, int(d.Seconds()))
@@ -111,14 +112,14 @@ func (p *progressLine) row(d time.Duration, width int) string {
 	return output.ClipWidth(output.LogLine(row+": "+step.Name), width)
 }
 
-// watched is a sandbox that tells what it does, until it answers with what is to be fetched first.
+// watched is a sandbox whose jobs show on the line what is being done.
 type watched struct {
 	remotes.Sandbox
 	line  *progressLine
 	doing string
 }
 
-// Run is that of the sandbox.
+// Run runs a job in the sandbox.
 func (s watched) Run(ctx context.Context, change report.Change) (*report.Report, error) {
 	s.line.set(progress.Step{Doing: s.doing})
 	rep, err := s.Sandbox.Run(ctx, change)
