@@ -64,8 +64,8 @@ func run() int {
 	return int(code)
 }
 
-// commandTexts are the help texts of the commands. Behind == stands how one is called, in the next line what it does,
-// then all of its text, and below -- are examples.
+// commandTexts are the help texts of the commands. A text begins with == and the usage of the command; then come a line
+// with a summary, the full text and, after --, examples.
 //
 //go:embed commands.txt
 var commandTexts string

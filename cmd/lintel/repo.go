@@ -17,12 +17,12 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// repository is the git repository that a command works on.
+// repository is the git repository that a command uses.
 type repository struct {
 	git string // the git binary, absolute
 	dir string // the folder the user named
 
-	// What git has, absolute: its folder, which a linked work tree shares with another, objects and index.
+	// Absolute paths: of git's folder, which several work trees may share, of its objects and of its index.
 	gitDir, common, objects, index string
 
 	inside  bool   // the folder is in a work tree
@@ -81,7 +81,7 @@ func (r *repository) settings(ctx context.Context) []setting {
 	return r.config
 }
 
-// sandbox starts a sandbox that may read the repository, object folders beside it and what was fetched.
+// sandbox starts a sandbox that may read the repository, additional object folders and fetched content.
 func (r *repository) sandbox(ctx context.Context, cache string, objects []string, fetched *remotes.Resolver,
 	timeout time.Duration,
 ) *sandbox.Sandbox {
@@ -89,7 +89,7 @@ func (r *repository) sandbox(ctx context.Context, cache string, objects []string
 		Repositories: slices.Concat(r.folders(ctx), objects, fetched.Folders())})
 }
 
-// userCache is the folder for what checks leave to the next ones, empty where there is no place.
+// userCache returns the folder for what checks keep for later ones, empty if there is no place for it.
 func userCache() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -98,8 +98,8 @@ func userCache() string {
 	return filepath.Join(dir, "lintel")
 }
 
-// origin returns the address of the remote "origin", in git's short form of ssh addresses
-// (https://git-scm.com/docs/git-clone#_git_urls), too; an empty one where there is none that names a host.
+// origin returns the address of the remote "origin", also for git's short form of ssh addresses
+// (https://git-scm.com/docs/git-clone#_git_urls); an empty one if there is none with a host.
 func (r *repository) origin(ctx context.Context) *url.URL {
 	address := ""
 	for _, one := range r.settings(ctx) {
@@ -110,7 +110,7 @@ func (r *repository) origin(ctx context.Context) *url.URL {
 	return remoteURL(address)
 }
 
-// scpLike is git's short form.
+// scpLike matches git's short form of ssh addresses.
 var scpLike = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)?([A-Za-z0-9.-]+):([^/].*)$`)
 
 func remoteURL(address string) *url.URL {
@@ -124,15 +124,15 @@ func remoteURL(address string) *url.URL {
 	return u
 }
 
-// maxOutput bounds what git may tell about a repository.
+// maxOutput limits the output of git about a repository.
 const maxOutput = 64 << 20
 
-// run runs git in the repository, as its user does, and returns its output without the last line break.
+// run runs git in the repository, with the user's configuration, and returns its output without the last line break.
 func (r *repository) run(ctx context.Context, env []string, args ...string) (string, error) {
 	return r.runWith(ctx, env, "", args...)
 }
 
-// runWith is run with something on git's standard input.
+// runWith is like run, with standard input for git.
 func (r *repository) runWith(ctx context.Context, env []string, stdin string, args ...string) (string, error) {
 	call := gitcmd.Call{Git: r.git, Options: []string{"-C", r.dir}, Args: args, Max: maxOutput, Stdin: stdin,
 		Env: append(os.Environ(), append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")...)}
@@ -150,7 +150,7 @@ func (r *repository) runWith(ctx context.Context, env []string, stdin string, ar
 	return strings.TrimRight(string(out), "\n"), nil
 }
 
-// branchName returns the name of the branch that a full reference stands for, empty where it stands for none.
+// branchName returns the name of the branch for a full reference, empty if it is no branch.
 func branchName(ref string) string {
 	name, local := strings.CutPrefix(ref, "refs/heads/")
 	if !local {
@@ -164,8 +164,8 @@ func branchName(ref string) string {
 	return name
 }
 
-// branches returns what objects of Argo CD and Flux may call the branch that a change goes to: the base, where that is
-// the name of a branch, and the default branch; where there is none, the one that is checked out.
+// branches returns the names that objects of Argo CD and Flux may use for the branch that a change goes to: the base,
+// if that is a branch, and the default branch; if there is none, the one that is checked out.
 func (r *repository) branches(ctx context.Context, base string) (list []string) {
 	add := func(name string) {
 		if name != "" {
@@ -191,8 +191,8 @@ func (r *repository) branches(ctx context.Context, base string) (list []string) 
 	return list
 }
 
-// names returns what the remotes call the repository, without their owners: a fork has another than the repository
-// that Argo CD and Flux read.
+// names returns the names of the repository at the remotes, without the owners: a fork has another owner than the
+// repository that Argo CD and Flux read.
 func (r *repository) names(ctx context.Context) []string {
 	var list []string
 	for _, one := range r.settings(ctx) {
@@ -213,7 +213,7 @@ func (r *repository) names(ctx context.Context) []string {
 // they include: git ends when it can see one and not read it. It is for the rules of the sandbox.
 func (r *repository) folders(ctx context.Context) []string {
 	list := []string{r.gitDir, r.common, r.objects}
-	// An object folder names others, which may name others, five deep (git's limit).
+	// An object folder may borrow from others, which may borrow again, five levels deep (git's limit).
 	for level, depth := list[len(list)-1:], 0; len(level) > 0 && depth < 5; depth++ {
 		var next []string
 		for _, objects := range level {
@@ -238,7 +238,8 @@ func (r *repository) folders(ctx context.Context) []string {
 	return append(list, slices.Compact(files)...)
 }
 
-// alternates returns the object folders that one borrows from (gitrepository-layout(5), objects/info/alternates).
+// alternates returns the object folders that an object folder borrows from (gitrepository-layout(5),
+// objects/info/alternates).
 func alternates(objects string) (list []string) {
 	data, err := os.ReadFile(filepath.Join(objects, "info", "alternates"))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/sandbox"
 )
 
-// newSandboxCommand is the hidden command that the other commands start as their child: it answers jobs on
-// standard input until that ends. It is not for people.
+// newSandboxCommand returns the hidden command that the other commands start as a child process: it handles jobs from
+// standard input until that ends. It is not meant for people.
 func newSandboxCommand(checker sandbox.Checker) *cobra.Command {
 	return &cobra.Command{
 		Use:           "sandbox",
@@ -22,7 +22,8 @@ func newSandboxCommand(checker sandbox.Checker) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			answers := os.Stdout
 			os.Stdout = os.Stderr // what a library prints must not get between the answers
-			// Helm warns of values that do not fit together, and quotes them: only errors of ours are for a log.
+			// Helm logs warnings about values that do not fit together, and quotes the values. So only our own errors
+			// are logged.
 			slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 			return sandbox.Serve(cmd.Context(), os.Stdin, answers, checker)
 		},

@@ -34,7 +34,7 @@ import (
 
 const (
 	maxWorkers = 64
-	// patience is how long a check may take before its check run says so; most are done before.
+	// patience is how long a check may take before its check run shows that it is still running; most checks take less.
 	patience = 2 * time.Second
 	// One check needs about a tenth of the lower bound for the program itself, in MiB.
 	minCheckMemory, maxCheckMemory = 256, 64 << 10
@@ -42,11 +42,11 @@ const (
 	minPageBytes, maxPageBytes     = 64 << 20, 1 << 40
 	minPageResult, maxPageResult   = 64 << 10, results.MaxResult
 	minDisk, maxDisk               = 64 << 20, 64 << 40
-	// maxSummary leaves room, within GitHub's 65,535 bytes, for what the client adds about annotations.
+	// maxSummary leaves room, within GitHub's 65,535 bytes, for the text that the client adds about annotations.
 	maxSummary = 65535 - 1024
 )
 
-// serveOptions is what "lintel serve" was told, by flags or the environment.
+// serveOptions are the settings of "lintel serve", from flags or the environment.
 type serveOptions struct {
 	listen, dataDir, publicURL, githubURL, appID, keyFile, secret, secretFile, natsURL, sources string
 	clientID, clientSecretFile, accounts                                                        string
@@ -57,7 +57,7 @@ type serveOptions struct {
 	checkMemory                                                                                 int
 	pageAge                                                                                     time.Duration
 	pageBytes, pageResult                                                                       size
-	// how much may be kept on disk to work with, for all installations together; mirrorRepository: of one repository
+	// limits for data on disk, of all installations together; mirrorRepository: limit for one repository
 	mirrorBytes, mirrorRepository, sourcesBytes, cacheBytes size
 
 	rules  *fetch.Policy           // of sources
@@ -128,14 +128,14 @@ func newServeCommand() *cobra.Command {
 	return cmd
 }
 
-// bound is which values a flag may have.
+// bound is the range of a flag's values.
 type bound struct {
 	flag  string
 	ok    bool // the present one is such a value
 	words string
 }
 
-// bounds are those of all flags that have any.
+// bounds are the ranges of all flags that have one.
 func (o *serveOptions) bounds() []bound {
 	const disk = "from 64MiB to 64TiB"
 	return []bound{
@@ -155,13 +155,13 @@ func (o *serveOptions) bounds() []bound {
 	}
 }
 
-// variable is the environment variable that sets a flag.
+// variable returns the name of the environment variable for a flag.
 func variable(flag string) string {
 	return "LINTEL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// fromEnvironment sets the flags that the command line did not, from variables of the same names. Values
-// are never part of the error: one of them is a secret.
+// fromEnvironment sets the flags that are not on the command line from environment variables with the same names.
+// Errors do not contain the values, since one of them is a secret.
 func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) (err error) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := variable(f.Name)
@@ -177,7 +177,7 @@ func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) (
 	return err
 }
 
-// validate returns the first thing that is wrong, as one sentence that says what to set.
+// validate returns an error for the first invalid setting: one sentence that says what to set.
 func (o *serveOptions) validate() (err error) {
 	if o.dataDir == "" {
 		return errors.New("LINTEL_DATA_DIR is not set: name a folder that Lintel may write to")
@@ -216,7 +216,8 @@ func (o *serveOptions) validate() (err error) {
 
 func within[T cmp.Ordered](value, least, most T) bool { return value >= least && value <= most }
 
-// serve runs the server until ctx ends. What the operator has to see, but no log may keep, goes to out.
+// serve runs the server until ctx ends. Messages that the operator has to see, but that must not be in a log, are
+// written to out.
 func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger) error {
 	if err := o.validate(); err != nil {
 		return err
@@ -260,7 +261,7 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 	return server.Run(ctx, listener)
 }
 
-// server puts the server together; release ends its sandboxes.
+// server creates the server; release stops its sandboxes.
 func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Queue,
 	log *slog.Logger) (server *worker.Server, release func(), err error) {
 	dataDir, err := filepath.Abs(o.dataDir) // the sandboxes work elsewhere
@@ -348,7 +349,7 @@ func queueKind(natsURL string) string {
 	return "nats"
 }
 
-// runnable returns why a sandbox could not be started: a binary that was replaced or removed cannot.
+// runnable returns an error if a sandbox could not be started: the program's file was replaced or removed.
 func runnable(executable string) error {
 	info, err := os.Stat(executable)
 	if err == nil && info.Mode()&0o111 == 0 {
@@ -357,7 +358,7 @@ func runnable(executable string) error {
 	return err
 }
 
-// engineVersion distinguishes builds; results of another engine are checked anew.
+// engineVersion identifies the build; results of another build are checked again.
 func engineVersion() string {
 	b := version()
 	return fmt.Sprintf("%s %s %t", b.Number, b.Commit, b.Modified)

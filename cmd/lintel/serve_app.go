@@ -19,17 +19,18 @@ import (
 	"github.com/lintel-bot/lintel/bot/worker"
 )
 
-// maxSecretFile bounds the files with the key and the secret.
+// maxSecretFile limits the size of the files with the key and the secret.
 const maxSecretFile = 64 << 10
 
-// identity is the GitHub App that the server is.
+// identity is the GitHub App as which the server runs.
 type identity struct {
 	client *github.Client
 	secret []byte         // of webhooks
 	signIn *github.SignIn // of people; nil: they cannot
 }
 
-// app is the App of the settings; without any of those, the one that was registered here; nil: there is none yet.
+// app returns the App of the settings, or, if they have none, the one that was registered on this server; nil if there
+// is none yet.
 func (o *serveOptions) app() (*identity, error) {
 	if o.appID != "" || o.keyFile != "" || o.secret != "" || o.secretFile != "" {
 		return o.configured()
@@ -48,7 +49,7 @@ func (o *serveOptions) app() (*identity, error) {
 	return nil, nil
 }
 
-// configured is the App of the settings, which have to be complete.
+// configured returns the App of the settings, which have to be complete.
 func (o *serveOptions) configured() (*identity, error) {
 	switch {
 	case o.appID == "":
@@ -79,7 +80,7 @@ func (o *serveOptions) configured() (*identity, error) {
 	return o.identity(id, key, secret, nil)
 }
 
-// readSecret is the content of the file that a setting names.
+// readSecret returns the content of the file that a setting names.
 func readSecret(setting, name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err == nil && info.Size() > maxSecretFile {
@@ -92,7 +93,8 @@ func readSecret(setting, name string) ([]byte, error) {
 	return data, nil
 }
 
-// registered is the App of stored credentials. Another GitHub does not know it, and must not see its signature.
+// registered returns the App of the stored credentials. They are used only with the GitHub host where the App was
+// registered: another one does not know the App, and must not see its signature.
 func (o *serveOptions) registered(c *github.Credentials) (*identity, error) {
 	if !strings.EqualFold(strings.TrimRight(c.GitHubURL, "/"), strings.TrimRight(o.githubURL, "/")) {
 		return nil, errors.New("the App in the data directory was registered at another GitHub than LINTEL_GITHUB_URL: correct the address, or use another data directory")
@@ -125,7 +127,8 @@ func (o *serveOptions) newSetup(log *slog.Logger) (*github.Setup, error) {
 	return page, nil
 }
 
-// registerFirst serves the page that registers the App, and then as that App, on the same listener.
+// registerFirst serves the page that registers the App. Afterwards it runs the server as this App, on the same
+// listener.
 func (o *serveOptions) registerFirst(ctx context.Context, listener net.Listener, page *github.Setup, jobs *store.Queue,
 	out io.Writer, log *slog.Logger) error {
 	front := &worker.Front{}
@@ -154,7 +157,7 @@ func (o *serveOptions) registerFirst(ctx context.Context, listener net.Listener,
 	})
 }
 
-// invite prints the link to the page. It is not a log line: whoever reads it can register the App.
+// invite prints the link to the page. It is not logged, since everybody who has the link can register the App.
 func (o *serveOptions) invite(out io.Writer, link string) {
 	fmt.Fprintf(out, "\nThis server has no GitHub App yet. To register one, open this link within an hour:\n\n  %s\n\n",
 		link)
@@ -164,8 +167,8 @@ func (o *serveOptions) invite(out io.Writer, link string) {
 	}
 }
 
-// client is the App's client id and secret, with which people sign in: those of the settings, else those that GitHub
-// handed out when the App was registered here; both empty where there are none.
+// client returns the App's client id and secret for signing in: those of the settings, otherwise those that GitHub
+// returned when the App was registered here; both are empty if there are none.
 func (o *serveOptions) client(stored *github.Credentials) (id, secret string, err error) {
 	switch {
 	case o.clientID != "" && o.clientSecretFile == "":
@@ -187,7 +190,7 @@ func (o *serveOptions) client(stored *github.Credentials) (id, secret string, er
 	return "", "", nil
 }
 
-// signIn is how people sign in as users of the App, nil without a client id.
+// signIn returns how people sign in as users of the App, nil without a client id.
 func (o *serveOptions) signIn(stored *github.Credentials) (*github.SignIn, error) {
 	id, secret, err := o.client(stored)
 	if err != nil || id == "" {
@@ -214,10 +217,10 @@ func (o *serveOptions) access(ctx context.Context, app *identity, jobs *store.Qu
 	return results.NewAccess(c)
 }
 
-// login is what GitHub allows, or a little more.
+// login matches the logins that GitHub allows, and slightly more.
 var login = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)
 
-// parseAccounts returns which accounts a list names, nil for an empty one. GitHub tells logins apart without their case.
+// parseAccounts parses a list of accounts, nil for an empty one. The letter case of logins does not matter on GitHub.
 func parseAccounts(list string) (func(string) bool, error) {
 	if strings.TrimSpace(list) == "" {
 		return nil, nil

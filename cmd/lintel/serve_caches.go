@@ -20,8 +20,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/remotes"
 )
 
-// caches is what the server keeps on disk to do its work with. Each installation has folders of its own, in which each
-// repository has a mirror; and each repository has a cache.
+// caches are the server's working data on disk. Each installation has folders of its own, with a mirror of each
+// repository; each repository also has a cache.
 type caches struct {
 	mirrors *mirror.Mirrors
 	fetched *remotes.Cache
@@ -31,23 +31,23 @@ type caches struct {
 	fetchedBytes, cacheBytes atomic.Int64 // bytes, as of the last look
 }
 
-// sizes is what each kind takes on disk; of all but the mirrors as of the last look.
+// sizes is the size of each kind of data on disk; except for the mirrors, as measured last.
 func (s *caches) sizes() map[string]int64 {
 	return map[string]int64{"mirrors": s.mirrors.Bytes(), "sources": s.fetchedBytes.Load(), "cache": s.cacheBytes.Load()}
 }
 
-// sourceCache is what gets things from outside, as LINTEL_SOURCES has it.
+// sourceCache fetches remote sources according to LINTEL_SOURCES.
 func (o *serveOptions) sourceCache(dataDir string, app *identity, log *slog.Logger) (*remotes.Cache, error) {
 	return remotes.NewCache(remotes.CacheConfig{Dir: filepath.Join(dataDir, "sources"), Client: app.client, Policy: o.rules,
 		Budget: o.checkTimeout, MaxBytes: int64(o.sourcesBytes), InUse: max(2*time.Hour, o.reading()), Log: log})
 }
 
-// reading is what a check takes at most that reads what is kept: it is inspected, fetched for, done twice, and goes on when
-// something was absent.
+// reading is the longest time for which one check reads cached data: it is inspected, sources are fetched, it is done
+// twice, and it continues if something was missing.
 func (o *serveOptions) reading() time.Duration { return 6 * o.checkTimeout }
 
-// owned returns the folders that the checks of a repository may use, named as worker.Worker does: sandbox.Config.Owned. They
-// read its mirror and what its installation fetched, and write its cache.
+// owned returns the folders that the checks of a repository may use, named as worker.Worker does: sandbox.Config.Owned.
+// Checks read the mirror and what the installation fetched, and write the cache.
 func (s *caches) owned(log *slog.Logger) func(string) ([]string, string) {
 	return func(owner string) ([]string, string) {
 		var repo forge.Repo
@@ -67,14 +67,14 @@ func (s *caches) owned(log *slog.Logger) func(string) ([]string, string) {
 }
 
 const (
-	// tidyEvery is between looks for what nobody needs any more.
+	// tidyEvery is the time between searches for data that is not needed any more.
 	tidyEvery = time.Hour
-	// keepUnused is how long a copy or a cache stays without a check that uses it.
+	// keepUnused is how long a mirror or a cache is kept without a check that uses it.
 	keepUnused = 14 * 24 * time.Hour
 )
 
-// cleanUp does what others do in the background, and keeps the mirrors of repositories, what was fetched and the caches
-// from filling the disk, until ctx ends.
+// cleanUp runs until ctx ends. It runs the background work of the other parts, and keeps mirrors, fetched content and
+// caches from filling the disk.
 func cleanUp(ctx context.Context, s *caches, log *slog.Logger, others ...func(context.Context)) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -113,9 +113,9 @@ func cleanUp(ctx context.Context, s *caches, log *slog.Logger, others ...func(co
 	}
 }
 
-// tidyCaches removes the files of all caches that were not used since a time, and of the rest those that were used longest
-// ago until it is within a limit. It returns how many bytes are left. The cache of a repository has a limit of its
-// own, which its checks keep.
+// tidyCaches removes the files in all caches that were not used since a time, and then those that were used longest ago
+// until the rest is within a limit. It returns how many bytes are left. The cache of each repository also has a limit
+// of its own, which its checks enforce.
 func tidyCaches(dir string, unusedSince time.Time, limit int64) (sum int64, _ error) {
 	type entry struct {
 		path string

@@ -11,11 +11,11 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 )
 
-// rotateEvery is between looks at the files with credentials. A look reads at most three small files; file systems do
-// not tell of changes everywhere, least of all of a Kubernetes secret's, which are changes of a symbolic link.
+// rotateEvery is the time between readings of the files with credentials: at most three small files. File systems do
+// not report all changes, and especially not those of a Kubernetes secret, which are changes of a symbolic link.
 const rotateEvery = 10 * time.Second
 
-// rotation applies credentials that were changed in their files.
+// rotation applies credentials when their files change.
 type rotation struct {
 	files []*rotated
 	again <-chan os.Signal // asks for a look at once
@@ -31,7 +31,8 @@ type rotated struct {
 	said          string                                 // the problem that was logged last
 }
 
-// rotation has the files that the settings name. Credentials of an App that was registered here have none.
+// rotation returns a rotation of the files that the settings name. The credentials of an App that was registered here
+// have no files.
 func (o *serveOptions) rotation(app *identity, intake *github.Webhook, log *slog.Logger) *rotation {
 	r := &rotation{again: o.again, after: time.After, log: log}
 	if o.keyFile != "" {
@@ -51,7 +52,7 @@ func (r *rotation) add(setting, name string, set func([]byte) (bool, error)) {
 	r.files = append(r.files, &rotated{setting: setting, name: name, set: set})
 }
 
-// run looks until ctx ends.
+// run checks the files until ctx ends.
 func (r *rotation) run(ctx context.Context) {
 	for {
 		select {
@@ -65,8 +66,8 @@ func (r *rotation) run(ctx context.Context) {
 	}
 }
 
-// look reads each file. New content counts once two looks in a row saw it, as a secret cannot be seen to be half
-// written; at once if the operator asks.
+// look reads each file. Since a secret may be only half written, new content counts when two readings in a row found
+// it; at once if the operator asks for it.
 func (r *rotation) look(asked bool) {
 	for _, f := range r.files {
 		problem := ""

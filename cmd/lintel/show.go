@@ -20,7 +20,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// showOptions are what the commands that show a tree have in common.
+// showOptions are the options that all commands which show a tree have.
 type showOptions struct {
 	repo, rev, output string
 	sources           sourcesOptions
@@ -75,7 +75,8 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 	return nil
 }
 
-// showing asks a sandbox until it wants nothing more from outside. What it is unable to show is an error.
+// showing repeats a query to a sandbox until it needs no further remote sources. If something cannot be shown, it
+// returns an error.
 func showing(ctx context.Context, child *sandbox.Sandbox, outside *remotes.Resolver, q report.Query) (out *report.Showing,
 	err error) {
 	err = outside.Until(ctx, func(have *report.Sources) (json.RawMessage, error) {
@@ -94,7 +95,7 @@ func showing(ctx context.Context, child *sandbox.Sandbox, outside *remotes.Resol
 	return out, nil
 }
 
-// visible is text that neither a terminal nor the log of a CI system obeys.
+// visible returns text without control characters that a terminal or the log of a CI system would interpret.
 func visible(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\t", "    "), "\n")
 	for i, line := range lines {
@@ -103,8 +104,8 @@ func visible(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// ask fills in which tree a query is about: a revision, or the work tree (of a bare repository: its head). The caller
-// runs the clean-up.
+// ask sets the tree that a query is about: that of a revision, or the work tree (in a bare repository: HEAD). The
+// caller runs the clean-up.
 func (r *repository) ask(ctx context.Context, rev string, q *report.Query) (cleanup func(), err error) {
 	q.GitDir, q.Git, q.Repository, q.Branches = r.gitDir, r.git, r.names(ctx), r.branches(ctx, "")
 	q.Root.Paths = r.paths(ctx, q.Root.Name)
@@ -124,8 +125,8 @@ func (r *repository) ask(ctx context.Context, rev string, q *report.Query) (clea
 	return func() { _ = os.RemoveAll(filepath.Dir(objects)) }, nil
 }
 
-// paths returns what the user's words may mean, in the order to try: a path from the folder the user named, and one
-// from the top of the repository.
+// paths returns the possible meanings of a path that the user typed, in the order to try: relative to the folder that
+// the user named, and relative to the top of the repository.
 func (r *repository) paths(ctx context.Context, root string) []string {
 	prefix := r.prefix
 	if filepath.IsAbs(root) {

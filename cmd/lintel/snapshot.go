@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// files are what a check looks at in place of a commit.
+// files are the files that are checked in place of a commit.
 type files int
 
 const (
@@ -18,13 +18,13 @@ const (
 	inIndex                // the index: what git would commit
 )
 
-// String names them for people.
+// String describes them for people.
 func (f files) String() string {
 	return [...]string{"a commit", "the work tree", "the index"}[f]
 }
 
-// snapshot writes files that are no commit as a tree into an object folder of its own. Neither the repository nor its
-// index changes. The caller removes the folder above the objects.
+// snapshot writes uncommitted files as a tree into an object folder of its own. The repository and its index do not
+// change. The caller removes the parent of the object folder.
 func (r *repository) snapshot(ctx context.Context, of files) (tree, objects string, err error) {
 	temp, err := os.MkdirTemp("", "lintel-snapshot-")
 	if err != nil {
@@ -62,14 +62,14 @@ func (r *repository) snapshot(ctx context.Context, of files) (tree, objects stri
 	return tree, objects, nil
 }
 
-// besides is an environment in which git writes into an object folder beside the repository's, and the index beside that.
+// besides returns an environment in which git writes to a separate object folder, and to a separate index next to it.
 func (r *repository) besides(objects string) (env []string, index string) {
 	index = filepath.Join(filepath.Dir(objects), "index")
 	return []string{"GIT_INDEX_FILE=" + index, "GIT_OBJECT_DIRECTORY=" + objects,
 		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + r.objects}, index
 }
 
-// merged is an error where a file of the index has a conflict: it has nothing that could be committed.
+// merged returns an error if a file in the index has a conflict, since it could not be committed.
 func (r *repository) merged(ctx context.Context, env []string, top string) error {
 	out, err := r.run(ctx, env, "-C", top, "ls-files", "--unmerged", "-z")
 	if err != nil {
@@ -82,8 +82,8 @@ func (r *repository) merged(ctx context.Context, env []string, top string) error
 	return nil
 }
 
-// copyIndex copies an index with its time: git reads those files again that changed no earlier than their index, since
-// neither their times nor their sizes need to differ (https://git-scm.com/docs/racy-git).
+// copyIndex copies an index including its time: git reads files again that are not older than the index, since their
+// times and sizes may be unchanged although the content changed (https://git-scm.com/docs/racy-git).
 func copyIndex(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/render/remote/fetch"
 )
 
-// sourcesOptions say how a command of a laptop gets what comes from outside of the repository.
+// sourcesOptions are the options for fetching remote sources in commands that run on a laptop.
 type sourcesOptions struct {
 	file, store string
 	offline     bool
@@ -36,8 +36,8 @@ func (o *sourcesOptions) storeFlags(cmd *cobra.Command) {
 		"lintel-sources in the user's cache folder)")
 }
 
-// open returns the user's store, nil where there is no place for one: what comes from outside is not checked then, which
-// is said. The folder is made when there is something to put in.
+// open returns the user's store. If there is no place for one it returns nil, and prints that remote sources are not
+// checked. The folder is created when something is stored.
 func (o *sourcesOptions) open(ctx context.Context, git string) (*remotes.Resolver, error) {
 	options, rules, err := o.place(git)
 	if err != nil || options.Dir == "" {
@@ -65,7 +65,7 @@ func (o *sourcesOptions) open(ctx context.Context, git string) (*remotes.Resolve
 	}}, nil
 }
 
-// openStore opens the user's store and reads what may be fetched. The store is nil where there is no place for one.
+// openStore opens the user's store and reads the policy for fetching. The store is nil if there is no place for one.
 func (o *sourcesOptions) openStore(ctx context.Context, git string) (*remote.Store, *fetch.Policy, error) {
 	options, rules, err := o.place(git)
 	if err != nil || options.Dir == "" {
@@ -78,7 +78,7 @@ func (o *sourcesOptions) openStore(ctx context.Context, git string) (*remote.Sto
 	return kept, rules, nil
 }
 
-// place describes where the store is, and what may be fetched.
+// place returns where the store is, and the policy for fetching.
 func (o *sourcesOptions) place(git string) (options remote.StoreOptions, rules *fetch.Policy, err error) {
 	if rules, err = o.policy(); err != nil {
 		return options, nil, err
@@ -97,7 +97,7 @@ func (o *sourcesOptions) place(git string) (options remote.StoreOptions, rules *
 	return remote.StoreOptions{Dir: dir, Git: git}, rules, nil
 }
 
-// policy reads what may be fetched.
+// policy reads the policy for fetching.
 func (o *sourcesOptions) policy() (*fetch.Policy, error) {
 	file := o.file
 	if file == "" {

@@ -91,7 +91,7 @@ func runTest(cmd *cobra.Command, o testOptions, dirs []string) error {
 	return watch(cmd.Context(), ticker.C, cmd.ErrOrStderr(), once)
 }
 
-// write runs tests and writes what they come to.
+// write runs tests and writes the results.
 func (o *testOptions) write(cmd *cobra.Command, in eval.TestInput) error {
 	run, err := eval.RunTests(cmd.Context(), in)
 	if err != nil {
@@ -108,7 +108,7 @@ func (o *testOptions) write(cmd *cobra.Command, in eval.TestInput) error {
 	return nil
 }
 
-// rows is which of them the text shows.
+// rows returns which of the results the text shows.
 func (o *testOptions) rows() output.Rows {
 	switch {
 	case o.all:
@@ -119,8 +119,8 @@ func (o *testOptions) rows() output.Rows {
 	return ""
 }
 
-// testInput finds the tests. What they refer to may lie outside the folders, so the file system is the whole of
-// this machine; reports name files as the user named the folders.
+// testInput finds the tests. They may refer to files outside of the folders, so the whole file system can be read;
+// reports name files relative to the folders as the user wrote them.
 func testInput(files func(root string) fs.FS, dirs []string, file string) (eval.TestInput, error) {
 	here, err := filepath.Abs(".")
 	if err != nil {
@@ -175,7 +175,7 @@ func testInput(files func(root string) fs.FS, dirs []string, file string) (eval.
 	return in, nil
 }
 
-// resultFilter reads the value of --run.
+// resultFilter parses the value of --run.
 func resultFilter(value string) (func(policy, rule, resource string) bool, error) {
 	if value == "" {
 		return nil, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// version returns what this binary was built from.
+// version returns the version of this binary.
 func version() report.Build {
 	b := report.Build{Number: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -12,14 +12,14 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// viewOptions say how much of a report text shows, and in which order.
+// viewOptions are how much of a report the text shows, and in which order.
 type viewOptions struct {
 	groupBy, severity string
 	quiet, allPlaces  bool
 }
 
-// flags adds the flags of a view. They are for text: what programs read is always whole, so that they are refused where
-// no form is text.
+// flags adds the flags of a view. They apply only to text: formats for programs are always complete, so the flags are
+// refused if no format is text.
 func (o *viewOptions) flags(cmd *cobra.Command, in *formats) {
 	f := cmd.Flags()
 	groupings, severities := view.Groupings(), report.Severities()
@@ -55,14 +55,14 @@ func (o *viewOptions) flags(cmd *cobra.Command, in *formats) {
 	}
 }
 
-// apply adds the view to the options of a form.
+// apply adds the view to the options of a format.
 func (o *viewOptions) apply(to output.Options) output.Options {
 	to.GroupBy, to.Severity = view.Grouping(o.groupBy), o.severity
 	to.AllPlaces, to.Quiet = o.allPlaces, o.quiet
 	return to
 }
 
-// enumerated is "a, b or c".
+// enumerated returns "a, b or c".
 func enumerated(names []string) string {
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]

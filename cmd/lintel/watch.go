@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// watchInterval is how often files are looked at.
+// watchInterval is the time between checks for changed files.
 const watchInterval = 300 * time.Millisecond
 
-// watch runs something, and again whenever a file or folder that it read has changed and rests since the last tick. It
-// ends with the context, which is how a user ends it, and as the last run did. A first run that is an error, and tells
-// nothing by itself, ends it, too: there may be nothing to look at.
+// watch runs something, and again when a file or folder that it read has changed and is the same as at the last tick. It
+// stops when ctx ends, which is how a user stops it, and returns the result of the last run. If the first run could not
+// be done, it returns the error at once, since there may be nothing to watch.
 func watch(ctx context.Context, tick <-chan time.Time, log io.Writer,
 	run func(files func(root string) fs.FS) error) error {
 	var before *watchedFiles
@@ -45,14 +45,14 @@ func watch(ctx context.Context, tick <-chan time.Time, log io.Writer,
 	}
 }
 
-// watchedFiles is a file system that remembers what was read of it. It is safe for concurrent use.
+// watchedFiles is a file system that records what was read. It is safe for concurrent use.
 type watchedFiles struct {
 	fs.FS
 	mu   sync.Mutex
 	seen map[string]stamp
 }
 
-// stamp tells one state of a file from another, as far as its folder knows it. The zero stamp is one that is not there.
+// stamp identifies a state of a file, as far as its folder shows it. The zero stamp means a missing file.
 type stamp struct {
 	size     int64
 	modified time.Time
@@ -77,7 +77,7 @@ func (w *watchedFiles) stamp(name string) stamp {
 	return stamp{info.Size(), info.ModTime(), info.Mode()}
 }
 
-// keep goes on to watch what was watched before.
+// keep continues to watch the files that were watched before.
 func (w *watchedFiles) keep(before *watchedFiles) {
 	if w.FS == nil {
 		w.FS = before.FS
@@ -89,7 +89,7 @@ func (w *watchedFiles) keep(before *watchedFiles) {
 	}
 }
 
-// wait returns true when something has changed and is the same at two ticks, false when the context ends.
+// wait returns true when something has changed and stayed the same for a tick, false when ctx ends.
 func (w *watchedFiles) wait(ctx context.Context, tick <-chan time.Time) bool {
 	var last map[string]stamp
 	for {
@@ -106,10 +106,10 @@ func (w *watchedFiles) wait(ctx context.Context, tick <-chan time.Time) bool {
 	}
 }
 
-// atRest reports whether something has changed and was the same a tick before.
+// atRest reports whether something has changed and has been the same since the last tick.
 func atRest(now, last map[string]stamp) bool { return len(now) > 0 && maps.Equal(now, last) }
 
-// changes are the present stamps of what is not as it was when it was read.
+// changes returns the current stamps of files that have changed since they were read.
 func (w *watchedFiles) changes() map[string]stamp {
 	out := map[string]stamp{}
 	for name, was := range w.seen {
