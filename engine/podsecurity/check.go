@@ -42,16 +42,16 @@ type control struct {
 	allow policy.CheckPodFn
 }
 
-// Outcome is what a Check found.
+// Outcome is the result of a Check.
 type Outcome struct {
 	Allowed bool
 	// Message names the violated controls and fields in Kyverno's words, empty where Allowed. It starts
 	// with "It violates PodSecurity"; Kyverno puts "Validation rule 'name' failed. " before it.
 	Message string
-	// Fields are RFC 6901 pointers into the object of what violates the level, sorted and unique. A field
-	// that has to be there and is not is named by the pointer it would have.
+	// Fields are RFC 6901 pointers into the object to the fields that violate the level, sorted and unique. A missing
+	// required field has the pointer where it would be.
 	Fields []string
-	// Err is set where the object has no pod, or none that Kubernetes could read; Allowed is false then.
+	// Err is set if the object has no pod, or none that Kubernetes could read; Allowed is false then.
 	Err error
 }
 
@@ -105,8 +105,8 @@ func Compile(level, version string, exclude []Exclude) (*Check, error) {
 		if l == api.LevelBaseline && check.Level != api.LevelBaseline {
 			continue
 		}
-		// Like Kyverno, and unlike the API server, the restricted level keeps the baseline checks that a
-		// restricted one overrides: an exclusion of one control must not take the other away.
+		// Like Kyverno, and unlike the API server, the restricted level keeps the baseline checks that a restricted one
+		// replaces: an exclusion of one control must not turn off the other.
 		var chosen policy.CheckPodFn
 		for _, revision := range check.Versions {
 			if !v.Older(revision.MinimumVersion) {
@@ -154,7 +154,7 @@ func (c *Check) Evaluate(object admission.Object, extra []Exclude) Outcome {
 	return c.Explain(object, extra, nil)
 }
 
-// Explain is Evaluate, and writes down what the level asks of each field that violates it.
+// Explain is like Evaluate, and also records what the level requires of each field that violates it.
 func (c *Check) Explain(object admission.Object, extra []Exclude, sheet *fix.Sheet) Outcome {
 	found, err := podOf(object)
 	if err != nil {
@@ -192,7 +192,7 @@ func (c *Check) Explain(object admission.Object, extra []Exclude, sheet *fix.She
 			}
 		}
 		if !located {
-			// A control that this package cannot locate is never exempt.
+			// A control whose fields this package cannot find is never excluded.
 			texts, fields = append(texts, result.ForbiddenDetail), append(fields, found.pointer+"/spec")
 		}
 		forbidden = append(forbidden, fmt.Sprintf("(Forbidden reason: %s, field error list: [%s])", result.ForbiddenReason,
@@ -208,7 +208,7 @@ func (c *Check) Explain(object admission.Object, extra []Exclude, sheet *fix.She
 	}
 }
 
-// matchesAny reports whether one of the patterns, which may hold * and ?, matches.
+// matchesAny reports whether one of the patterns matches, which may have * and ?.
 func matchesAny(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return pattern.Wildcard(p, s) })
 }

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// inContainer locates the violations of the controls that only containers can break.
+// inContainer finds the violations of controls that only containers can violate.
 func inContainer(ctl control, c container) []violation {
 	sc := c.SecurityContext
 	if sc == nil {
@@ -85,7 +85,7 @@ func names(capabilities []corev1.Capability) []string {
 	return out
 }
 
-// hosts locates the host fields of probes and lifecycle handlers.
+// hosts finds the host fields of probes and lifecycle handlers.
 func hosts(c container) []violation {
 	var out []violation
 	add := func(get *corev1.HTTPGetAction, socket *corev1.TCPSocketAction, at ...any) {

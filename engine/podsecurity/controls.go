@@ -41,7 +41,7 @@ func table() []entry {
 	}
 }
 
-// controlIDs is which checks a control is made of.
+// controlIDs are the checks that make up each control.
 func controlIDs(name string) ([]string, bool) {
 	for _, e := range table() {
 		if e.name == name {
@@ -62,8 +62,8 @@ func controlNames() []string {
 	return out
 }
 
-// knownField reports whether a field belongs to the control with these checks. An entry of the table that
-// ends in a dot stands for the fields below it.
+// knownField reports whether a field belongs to the control with these checks. An entry of the table that ends with a
+// dot means the fields below it.
 func knownField(ids []string, field string) bool {
 	fits := func(tail string, tails []string) bool {
 		return slices.ContainsFunc(tails, func(t string) bool {

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// find locates the fields of a pod that break a control which pod-security-admission found broken. Lists of
-// values that depend on the version are not repeated here: each element is put to the check on its own.
+// find finds the fields of a pod that violate a control which pod-security-admission found violated. The allowed values
+// depend on the version and are not repeated here: the check is run for each element separately.
 func find(ctl control, pod *corev1.Pod) []violation {
 	switch ctl.id {
 	case "hostNamespaces":
@@ -47,7 +47,7 @@ func bad(p path, value any) violation {
 
 func missing(p path) violation { return violation{path: p, missing: true} }
 
-// breaks puts a pod that holds nothing but one field to the check.
+// breaks runs the check for a pod with only one field.
 func (c control) breaks(annotations map[string]string, spec corev1.PodSpec) bool {
 	return !c.allow(&metav1.ObjectMeta{Annotations: annotations}, &spec).Allowed
 }
@@ -65,8 +65,8 @@ func hostNamespaces(pod *corev1.Pod) []violation {
 	return out
 }
 
-// volumes locates volumes by their sources. Kyverno compares the path of a hostPath with the values of an exclusion
-// where hostPaths are what is forbidden; of other sources it knows no value.
+// volumes finds volumes by their sources. If hostPaths are forbidden, Kyverno compares their paths with the values of
+// an exclusion; for other sources it has no values.
 func volumes(ctl control, pod *corev1.Pod) []violation {
 	var out []violation
 	for i, volume := range pod.Spec.Volumes {

@@ -52,7 +52,7 @@ func podOf(object admission.Object) (*located, error) {
 	return out, nil
 }
 
-// field is the name of a field of the object for messages, where that of the pod is given.
+// field returns the name of a field of the object for messages, from its name in the pod.
 func (l *located) field(ofPod string) string {
 	return strings.TrimPrefix(jsonpointer.Dotted(l.pointer)+"."+ofPod, ".")
 }
@@ -68,7 +68,7 @@ func (c container) path(tail ...any) path {
 	return append(path{"spec", c.list, c.index}, tail...)
 }
 
-// containersOf lists the containers in the order of their evaluation by pod-security-admission.
+// containersOf lists the containers in the order in which pod-security-admission evaluates them.
 func containersOf(pod *corev1.Pod) []container {
 	var out []container
 	for i := range pod.Spec.InitContainers {
@@ -94,7 +94,7 @@ type context struct {
 
 func (c context) path(tail ...any) path { return append(slices.Clone(c.at), tail...) }
 
-// contextsOf lists the security contexts of a pod, its own first.
+// contextsOf lists the security contexts of a pod, the pod's own first.
 func contextsOf(pod *corev1.Pod) []context {
 	own := context{at: path{"spec", "securityContext"}, isPod: true}
 	if sc := pod.Spec.SecurityContext; sc != nil {

@@ -4,7 +4,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/fix"
 )
 
-// requirement is what the Pod Security Standards ask of the field that breaks a control
+// requirement returns what the Pod Security Standards require of the field that violates a control
 // (https://kubernetes.io/docs/concepts/security/pod-security-standards/).
 func (v violation) requirement(ctl control) fix.Requirement {
 	gone := []fix.Change{{Remove: true}}

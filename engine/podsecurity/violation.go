@@ -14,10 +14,10 @@ import (
 // path is a place in a pod: names and list indexes.
 type path []any
 
-// String is the path as Kubernetes prints fields: spec.containers[0].image.
+// String returns the path as Kubernetes prints fields: spec.containers[0].image.
 func (p path) String() string { return p.text(strconv.Itoa) }
 
-// generic is the path with every index written as [*], the form of restrictedField.
+// generic returns the path with every index written as [*], the form of restrictedField.
 func (p path) generic() string { return p.text(func(int) string { return "*" }) }
 
 func (p path) text(index func(int) string) string {
@@ -36,7 +36,7 @@ func (p path) text(index func(int) string) string {
 	return b.String()
 }
 
-// pointer is the path as RFC 6901 writes it.
+// pointer returns the path as an RFC 6901 pointer.
 func (p path) pointer() string {
 	tokens := make([]string, len(p))
 	for i, step := range p {
@@ -45,7 +45,7 @@ func (p path) pointer() string {
 	return jsonpointer.Join(tokens...)
 }
 
-// violation is one field that breaks a control.
+// violation is one field that violates a control.
 type violation struct {
 	path    path
 	missing bool     // the field has to be set and is not
@@ -54,7 +54,7 @@ type violation struct {
 	items   []int    // which elements of the list at path are wrong
 }
 
-// String is the violation in Kyverno's words.
+// String returns the violation in Kyverno's words.
 func (v violation) String() string {
 	switch {
 	case v.missing:
@@ -114,8 +114,8 @@ func exempt(ctl control, pod *corev1.Pod, e Exclude, violations []violation) []v
 	}))
 }
 
-// settled is what is left of violations. As long as a seccomp profile is wrong, those that are missing are none to
-// Kyverno: an exclusion of all that are wrong settles these, too.
+// settled returns the remaining violations. If a seccomp profile is wrong, Kyverno does not count missing ones: so an
+// exclusion of all wrong ones removes the missing ones, too.
 func settled(ctl control, before, left []violation) []violation {
 	wrong := func(v violation) bool { return !v.missing }
 	if ctl.id == "seccompProfile_restricted" && slices.ContainsFunc(before, wrong) && !slices.ContainsFunc(left, wrong) {
@@ -124,7 +124,7 @@ func settled(ctl control, before, left []violation) []violation {
 	return left
 }
 
-// containerField reports whether a field of the form of restrictedField is one of containers.
+// containerField reports whether a field in the form of restrictedField belongs to containers.
 func containerField(field string) bool {
 	return slices.ContainsFunc([]string{"containers", "initContainers", "ephemeralContainers"}, func(list string) bool {
 		return strings.HasPrefix(field, "spec."+list+"[*].")

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// Part is what of a rule was looked at.
+// Part is the part of a rule that was evaluated.
 type Part string
 
 // The parts.
@@ -34,20 +34,20 @@ const (
 	Before        Part = "oldObject" // whether an update violated the rule before
 )
 
-// Step is one thing that was looked at.
+// Step is one thing that was evaluated.
 type Step struct {
 	Part Part
-	// At is where it is written: a pointer (RFC 6901) into the rule, or an index, as far as the part has several.
+	// At is where it is written: a pointer (RFC 6901) into the rule, or an index if the part has several.
 	At    string
 	Line  int    // likewise, in the file of the policy; 0 where only that of the rule is known
 	Holds bool   // for what denies: it does not
 	Words string // what is asked, and what was found, without the values
-	// Values are those that both sides had. They are not copied, and may be the object itself.
+	// Values are the values of both sides. They are not copied, and may be the object itself.
 	Values []Value
 	Err    error // what kept it from being decided
 }
 
-// Value is what something had when it was looked at.
+// Value is a value at the time of the evaluation.
 type Value struct {
 	Name  string
 	Value any // JSON
@@ -56,17 +56,17 @@ type Value struct {
 // maxSteps is how many steps of one rule are kept.
 const maxSteps = 200
 
-// Log collects the steps of one rule. The nil Log takes none.
+// Log collects the steps of one rule. A nil Log collects nothing.
 type Log struct {
 	steps  []Step
 	within string // what steps are a part of
 	more   int    // that were too many
 }
 
-// On reports whether anybody wants to know: else steps need not even be made.
+// On reports whether steps are collected: if not, they need not be created.
 func (l *Log) On() bool { return l != nil }
 
-// Add writes steps down.
+// Add adds steps.
 func (l *Log) Add(steps ...Step) {
 	if l == nil {
 		return
@@ -81,7 +81,7 @@ func (l *Log) Add(steps ...Step) {
 	}
 }
 
-// Within has the steps that follow stand in one of several parts, until what it returns is called.
+// Within marks the following steps as belonging to one of several parts, until the returned function is called.
 func (l *Log) Within(at string, i int) (end func()) {
 	if l == nil {
 		return func() {}
@@ -91,7 +91,7 @@ func (l *Log) Within(at string, i int) (end func()) {
 	return func() { l.within = before }
 }
 
-// Steps are those so far.
+// Steps returns the steps so far.
 func (l *Log) Steps() []Step {
 	if l == nil {
 		return nil
@@ -99,7 +99,7 @@ func (l *Log) Steps() []Step {
 	return slices.Clone(l.steps)
 }
 
-// Take returns the steps since the last call, and how many were too many.
+// Take returns the steps since the last call, and how many were dropped.
 func (l *Log) Take() (steps []Step, more int) {
 	if l == nil {
 		return nil, 0

@@ -11,21 +11,21 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// maxReferences bounds references to strings that hold references.
+// maxReferences limits how often a reference may lead to a string with further references.
 const maxReferences = 8
 
-// referencePattern is $(path) with the backslash that may stand before it. Text with a space is no
-// reference: shell scripts in a policy have $(command argument).
+// referencePattern matches $(path), with the backslash that may be before it. A text with a space is no reference:
+// shell scripts in a policy contain $(command argument).
 var referencePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\\?\$\([^\s()]+\)`)
 })
 
-// operators that can stand before the path of a reference
+// operators that may be before the path of a reference
 // (https://kyverno.io/docs/policy-types/cluster-policy/validate/#operators), longer ones first.
 var operators = []string{">=", "<=", ">", "<", "!"}
 
-// references resolves the references of a string that stands at a place of the document. A string that
-// is one reference takes the value as it is.
+// references resolves the references in a string at a place of the document. A string that consists of one reference
+// becomes the value itself, with its type.
 func (p *parser) references(s string, at []string, depth int) (any, error) {
 	if depth > maxReferences {
 		return nil, fmt.Errorf("references are nested more than %d levels deep", maxReferences)
@@ -94,8 +94,8 @@ func (p *parser) reference(s string, at []string, depth int) (any, error) {
 	return operator + text, err
 }
 
-// follow finds the value at a path: relative ones start at the string, absolute ones at the document, or
-// else at the part that is compiled.
+// follow finds the value at a path. Relative paths start at the string, absolute ones at the document, or otherwise at
+// the part that is compiled.
 func (p *parser) follow(path string, at []string) (any, []string, bool) {
 	if strings.HasPrefix(path, "/") {
 		if v, place, ok := descend(p.document, walk(nil, path)); ok {
@@ -123,7 +123,7 @@ func walk(from []string, path string) []string {
 	return out
 }
 
-// descend follows steps through the document and gives the place with its keys as they are written.
+// descend follows steps through the document and returns the place, with the keys as written.
 func descend(v any, steps []string) (any, []string, bool) {
 	place := make([]string, 0, len(steps))
 	for _, step := range steps {
@@ -139,7 +139,7 @@ func descend(v any, steps []string) (any, []string, bool) {
 	return v, place, true
 }
 
-// anchoredKey finds a key that is the step but for its anchor: "^(containers)" for "containers".
+// anchoredKey finds a key that equals the step except for its anchor: "^(containers)" for "containers".
 func anchoredKey(v any, step string) (string, bool) {
 	object, _ := v.(map[string]any)
 	best := ""
@@ -151,7 +151,7 @@ func anchoredKey(v any, step string) (string, bool) {
 	return best, best != ""
 }
 
-// withoutAnchor is the key inside an anchor: (key), =(key), X(key), +(key), ^(key) or <(key).
+// withoutAnchor returns the key inside an anchor: (key), =(key), X(key), +(key), ^(key) or <(key).
 func withoutAnchor(key string) string {
 	inner, ok := strings.CutSuffix(key, ")")
 	if !ok {

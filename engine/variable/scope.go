@@ -12,16 +12,15 @@ import (
 	"github.com/lintel-bot/lintel/engine/jmespath"
 )
 
-// Scope holds the variables of one evaluation of a rule: the request and its companions, and on top of
-// them the context entries and loop variables that were defined so far. It is cheap to create and not
-// safe for concurrent use; neither are a scope and its children together.
+// Scope has the variables for one evaluation of a rule: those of the request, and the context entries and loop
+// variables defined so far. It is cheap to create. A scope and its children must not be used concurrently.
 type Scope struct {
 	shared *shared
 	top    *frame
 	view   map[string]any // variables that queries already looked up
 }
 
-// shared is what a scope has in common with its children.
+// shared is what a scope and its children have in common.
 type shared struct {
 	ctx      context.Context
 	env      jmespath.Env
@@ -43,8 +42,8 @@ type frame struct {
 	done   bool
 }
 
-// NewScope makes a scope over root: {"request": {...}, "serviceAccountName": ..., "images": ...}. Neither
-// root nor anything in it is ever changed. Loaders find what is declared in cluster, which may be nil.
+// NewScope creates a scope with the variables in root: {"request": {...}, "serviceAccountName": ..., "images": ...}.
+// Nothing in root is ever changed. Loaders look up declared objects in cluster, which may be nil.
 func NewScope(ctx context.Context, root map[string]any, env jmespath.Env, cluster admission.Cluster) *Scope {
 	s := &shared{ctx: ctx, env: env, cluster: cluster, root: root}
 	if request, ok := root["request"].(map[string]any); ok {
@@ -53,28 +52,28 @@ func NewScope(ctx context.Context, root map[string]any, env jmespath.Env, cluste
 	return &Scope{shared: s}
 }
 
-// Context is the context of the evaluation.
+// Context returns the context of the evaluation.
 func (s *Scope) Context() context.Context { return s.shared.ctx }
 
-// Env is what the functions of expressions see in the evaluation.
+// Env returns what functions in expressions can use.
 func (s *Scope) Env() jmespath.Env { return s.shared.env }
 
-// Cluster holds what is declared, nil where nothing is.
+// Cluster returns the declared objects, nil if there are none.
 func (s *Scope) Cluster() admission.Cluster { return s.shared.cluster }
 
-// Child makes a scope that sees the variables of s as they are now. What is defined in the child does
-// not show in s; what the child makes s load does.
+// Child creates a scope that has the current variables of s. Definitions in the child do not affect s, but a variable
+// of s that the child loads is then loaded in s, too.
 func (s *Scope) Child() *Scope { return &Scope{shared: s.shared, top: s.top} }
 
-// Set defines a variable. A dotted name ("a.b") sets a field of an object and leaves its other fields;
-// the object itself is not changed. The value is kept as it is and must not be changed afterwards.
+// Set defines a variable. A dotted name ("a.b") sets a field of an object and keeps its other fields; the object itself
+// is not changed. The value is not copied and must not be changed afterwards.
 func (s *Scope) Set(name string, value any) {
 	root, path := splitName(name)
 	s.push(&frame{name: root, path: path, value: value, done: len(path) == 0})
 }
 
-// Lazy defines a variable that is loaded at its first use, once; an error is remembered. A later
-// definition of the name hides it. load gets a scope that has what was defined before.
+// Lazy defines a variable that is loaded once, when it is first used; an error is cached, too. A later definition of
+// the name hides it. load gets a scope with what was defined before.
 func (s *Scope) Lazy(name string, load func(*Scope) (any, error)) {
 	root, path := splitName(name)
 	s.push(&frame{name: root, path: path, load: load})
@@ -91,7 +90,7 @@ func splitName(name string) (string, []string) {
 	return parts[0], parts[1:]
 }
 
-// Value returns a variable; ok is false for one that does not exist or cannot be loaded.
+// Value returns a variable. ok is false if it does not exist or cannot be loaded.
 func (s *Scope) Value(name string) (v any, ok bool) {
 	v, ok, err := s.lookup(name)
 	return v, ok && err == nil
@@ -126,7 +125,7 @@ func (f *frame) resolve(sh *shared) (any, error) {
 	return f.value, f.err
 }
 
-// withField is the object with a field set; what was there before is shared, not changed.
+// withField returns a copy of the object with a field set. The other values are shared, not changed.
 func withField(base any, path []string, value any) any {
 	if len(path) == 0 {
 		return value
@@ -156,8 +155,8 @@ func (s *Scope) Query(e *jmespath.Expression) (any, error) {
 	return v, nil
 }
 
-// Reads gives the fields that an expression reads, as pointers into the variables
-// ("/request/object/spec/replicas"). Variables that cannot be loaded contribute nothing.
+// Reads returns the fields that an expression reads, as pointers into the variables ("/request/object/spec/replicas").
+// Variables that cannot be loaded are ignored.
 func (s *Scope) Reads(e *jmespath.Expression) []string {
 	data, err := s.data(e)
 	if err != nil {
@@ -189,7 +188,7 @@ func (s *Scope) data(e *jmespath.Expression) (map[string]any, error) {
 	return s.view, nil
 }
 
-// all has every variable that is known without loading.
+// all returns every variable that is known without loading.
 func (s *Scope) all() map[string]any {
 	out := maps.Clone(s.shared.root)
 	if out == nil {
@@ -208,10 +207,10 @@ func (s *Scope) all() map[string]any {
 	return out
 }
 
-// maxCompiled bounds the memory of expressions made while resolving.
+// maxCompiled limits the number of cached expressions that are compiled while resolving.
 const maxCompiled = 128
 
-// compile keeps expressions whose text comes from variables: in a loop it is often the same.
+// compile caches expressions whose text comes from variables, since in a loop it is often the same.
 func (s *Scope) compile(text string) (*jmespath.Expression, error) {
 	if e, ok := s.shared.compiled[text]; ok {
 		return e, nil

@@ -26,7 +26,7 @@ var variablePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|[^\\])(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
 })
 
-// escapedPattern is a variable after a backslash, which stays text.
+// escapedPattern matches a variable after a backslash, which is not resolved.
 var escapedPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\\(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
 })
@@ -53,14 +53,14 @@ type expansion struct {
 	target   *jmespath.Expression // of {{@}}: in a mutation of existing objects
 }
 
-// hole marks where a variable was found while the text around it is still searched. The zero byte is
-// refused in input, so it cannot be mistaken.
+// hole marks where a variable was found while the text around it is still searched. The input must not contain the zero
+// byte, so a hole cannot be confused with text.
 const hole = "\x00"
 
 var errHole = errors.New("the text holds a zero byte")
 
-// parseTemplate finds the variables of a string; nil says that it has none. tokens is the place of the
-// string in its tree, which {{@}} reads in the resource.
+// parseTemplate finds the variables of a string, nil if it has none. tokens is the path of the string in its tree,
+// which {{@}} reads in the resource.
 func parseTemplate(text, path string, tokens []string) (*template, error) {
 	if !strings.Contains(text, "{{") {
 		return nil, nil
@@ -104,7 +104,7 @@ type templateParser struct {
 	found  []*expansion
 }
 
-// template cuts a text at its holes.
+// template splits a text at its holes.
 func (p *templateParser) template(text string) *template {
 	t := &template{path: p.path}
 	for i, part := range strings.Split(text, hole) {
@@ -118,7 +118,7 @@ func (p *templateParser) template(text string) *template {
 	return t
 }
 
-// expansion compiles the inside of {{ }}.
+// expansion compiles the content of {{ }}.
 func (p *templateParser) expansion(text string) (*expansion, error) {
 	text = strings.TrimSpace(text[2 : len(text)-2])
 	x := &expansion{}
@@ -149,7 +149,7 @@ func (p *templateParser) expansion(text string) (*expansion, error) {
 	return x, nil
 }
 
-// onDeletion is how a variable reads in a DELETE request, where the object is in request.oldObject.
+// onDeletion returns how a variable is read in a DELETE request, whose object is in request.oldObject.
 func onDeletion(text string) string {
 	return strings.ReplaceAll(text, "request.object", "request.oldObject")
 }
