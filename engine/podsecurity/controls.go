@@ -41,7 +41,7 @@ func table() []entry {
 	}
 }
 
-// controlIDs are the checks that make up each control.
+// controlIDs returns the checks that make up a control.
 func controlIDs(name string) ([]string, bool) {
 	for _, e := range table() {
 		if e.name == name {

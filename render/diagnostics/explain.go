@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// explain is the reason why the build fails with an entry.
+// explain returns the reason why the build fails with an entry.
 func (s *search) explain(c culprit) []doc.Error {
 	var list []doc.Error
 	switch c.field {
@@ -47,7 +47,7 @@ func (s *search) explain(c culprit) []doc.Error {
 	return list
 }
 
-// problem is a problem at a node of the kustomization.
+// problem returns a problem at a node of the kustomization.
 func (c culprit) problem(at *yaml.Node, format string, args ...any) []doc.Error {
 	if at == nil {
 		at = c.node
@@ -62,8 +62,7 @@ func problemAt(file string, at *yaml.Node, message string) []doc.Error {
 	return []doc.Error{{Path: file, Line: at.Line, Column: at.Column, Message: message}}
 }
 
-// unreadable refuses a file that is not below the folder of the kustomization: kustomize reads no other, unless it is told
-// to.
+// unreadable refuses a file outside of the kustomization's folder: by default kustomize does not read it.
 func (c culprit) unreadable(at *yaml.Node, real string) []doc.Error {
 	if c.unrestricted || c.file.Dir == "." || strings.HasPrefix(real, c.file.Dir+"/") {
 		return nil
@@ -73,7 +72,7 @@ func (c culprit) unreadable(at *yaml.Node, real string) []doc.Error {
 		".lintel.yaml", real)
 }
 
-// replicas is the reason why a count reaches nothing.
+// replicas returns the reason why a replicas entry matches nothing.
 func (s *search) replicas(c culprit) []doc.Error {
 	name := doc.Text(c.node, "name")
 	_, at := doc.Field(c.node, "name")
@@ -117,7 +116,7 @@ func (s *search) renamed(c culprit) []doc.Error {
 	return nil
 }
 
-// variable describes what a var refers to in vain.
+// variable describes why the target of a var does not exist.
 func (s *search) variable(c culprit) []doc.Error {
 	_, ref := doc.Field(c.node, "objref")
 	want := id{doc.Text(ref, "apiVersion"), doc.Text(ref, "kind"), doc.Text(ref, "namespace"),
@@ -137,13 +136,13 @@ var (
 		`trouble configuring builtin \w+: )+`)
 )
 
-// Clean keeps of kustomize's error what a person needs: the innermost reason, without the file system's own root and
-// without the resource dumps some errors carry.
+// Clean shortens kustomize's error for people: to the innermost reason, without the root of the file system and without
+// dumps of resources.
 func Clean(err error) string {
 	text := configDump.ReplaceAllString(err.Error(), "")
 	text = deepest.ReplaceAllString(mountPath.ReplaceAllString(text, ""), "")
 	text, _, _ = strings.Cut(text, "\n")
-	text, _, _ = strings.Cut(text, " into Go ") // a type of the program, which is nobody's business
+	text, _, _ = strings.Cut(text, " into Go ") // a Go type, which means nothing to the reader
 	if i := strings.IndexAny(text, "{"); i > 0 {
 		text = strings.TrimRight(text[:i], " :") + " ..."
 	}

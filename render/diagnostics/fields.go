@@ -15,7 +15,8 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
-// misread lists what keeps kustomize from reading a kustomization at all. It is asked first whether it reads it.
+// misread lists the mistakes that keep kustomize from reading a kustomization at all. It first checks whether kustomize
+// can read it.
 func misread(f *kustomization.File) []doc.Error {
 	data, err := json.Marshal(doc.Value(f.Node, true))
 	if err != nil {
@@ -199,7 +200,7 @@ func join(where, name string) string {
 	return where + "." + name
 }
 
-// shape describes what a value is.
+// shape describes the type of a value.
 func shape(value any) string {
 	switch value.(type) {
 	case map[string]any:

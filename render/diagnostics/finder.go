@@ -25,39 +25,39 @@ import (
 )
 
 const (
-	// maxBuilds and maxTime bound the search of one problem: a list of a thousand entries takes ten builds.
+	// maxBuilds and maxTime limit the search for one problem: a list of a thousand entries takes ten builds.
 	maxBuilds = 100
 	maxTime   = 10 * time.Second
-	// maxProblems is how many of one kustomization are said at once.
+	// maxProblems limits the problems reported for one kustomization.
 	maxProblems = 10
 )
 
-// Repository is what a finder sees of a repository. Paths have their links resolved, unless said otherwise.
+// Repository is a finder's access to a repository. Links in paths are already resolved, unless stated otherwise.
 type Repository interface {
-	// Build builds the kustomization of a folder while some files have another content, and returns what is built. The
-	// error is kustomize's.
+	// Build builds the kustomization of a folder, with other contents of some files, and returns the objects. The error
+	// is kustomize's.
 	Build(dir string, files map[string][]byte) ([]*yaml.Node, error)
 	// Read returns the content of a file.
 	Read(name string) ([]byte, error)
-	// Kustomization returns the parsed file of a folder, nil where it has none.
+	// Kustomization returns the parsed file of a folder, nil if it has none.
 	Kustomization(dir string) (*kustomization.File, error)
 	// Lookup resolves the links of a path and returns what is there.
 	Lookup(name string) (real string, _ tree.Entry, _ error)
-	// Unrestricted reports whether kustomizations may read files that are not below their folders.
+	// Unrestricted reports whether kustomizations may read files outside of their folders.
 	Unrestricted() bool
 }
 
-// Finder finds the problems of the kustomizations of one tree. It is safe for concurrent use, and remembers what it
-// found, so that a problem in a base is not searched again for each overlay.
+// Finder finds the problems of the kustomizations of one tree. It is safe for concurrent use, and caches its results,
+// so that a problem in a base is not searched again for each overlay.
 type Finder struct {
 	Limits doc.Limits
 
 	known sync.Map // by folder: the list of its problems; nil: it builds
 }
 
-// Find returns the problems that keep the kustomization of a folder from being built. files are the kustomizations that
-// it is made of, by path, and manifests the other files that it parses; failure is kustomize's error. There is always
-// one.
+// Find returns the problems that keep the kustomization of a folder from being built, at least one. files are the
+// kustomizations that it consists of, by path; manifests are the other files that it parses; failure is kustomize's
+// error.
 func (f *Finder) Find(repo Repository, dir string, files map[string]*kustomization.File, manifests map[string]bool,
 	failure error,
 ) []doc.Error {
@@ -75,7 +75,7 @@ func (f *Finder) Find(repo Repository, dir string, files map[string]*kustomizati
 	return []doc.Error{at}
 }
 
-// unreadable are the problems that keep files from being read at all: those of all of them.
+// unreadable returns the problems that keep files from being read at all, for all of the files.
 func (f *Finder) unreadable(repo Repository, files map[string]*kustomization.File, manifests map[string]bool,
 ) (list []doc.Error) {
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {
@@ -94,7 +94,7 @@ func (f *Finder) unreadable(repo Repository, files map[string]*kustomization.Fil
 	return list
 }
 
-// remembered returns what was found in a folder before.
+// remembered returns the cached result for a folder.
 func (f *Finder) remembered(dir string) ([]doc.Error, bool) {
 	list, ok := f.known.Load(dir)
 	if !ok {
@@ -118,7 +118,7 @@ func named(repo Repository, f *kustomization.File, value string) (string, tree.E
 	return real, e, err == nil
 }
 
-// documents reads the file at a path with its links resolved; nil where it cannot be read, or holds nothing.
+// documents parses the file at a path without links; nil if it cannot be read or is empty.
 func (s *search) documents(real string) []*yaml.Node {
 	data, err := s.repo.Read(real)
 	if err != nil {

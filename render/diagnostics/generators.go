@@ -88,7 +88,7 @@ func (s *search) generated(c culprit, field string, item *yaml.Node) []doc.Error
 	return nil
 }
 
-// sameKey returns the problem that an item gives a key that another gives, too.
+// sameKey returns the problem of an item whose key another item has, too.
 func (s *search) sameKey(c culprit, item *yaml.Node, value string) []doc.Error {
 	keyOf := func(field, value string) string {
 		key, _, ok := strings.Cut(value, "=")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// meant is a question after a name that is not known, "" where none of the names is near.
+// meant returns a question such as "did you mean" for an unknown name, "" if no similar name is known.
 func meant(name string, names []string) string {
 	if near := nearest(name, names); near != "" && near != name {
 		return fmt.Sprintf(": did you mean %q?", near)
@@ -14,7 +14,7 @@ func meant(name string, names []string) string {
 	return ""
 }
 
-// nearest returns the name that a misspelled one most likely stands for, "" when none is near.
+// nearest returns the name that was most likely misspelled, "" if none is similar.
 func nearest(name string, names []string) string {
 	best, distance := "", 1+max(1, len(name)/3)
 	for _, n := range slices.Sorted(slices.Values(names)) {

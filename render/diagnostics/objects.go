@@ -28,7 +28,7 @@ func (i id) String() string {
 	return s
 }
 
-// same reports whether kustomize takes two resources for one. Without a namespace it is the namespace "default".
+// same reports whether kustomize treats two resources as the same one. A missing namespace counts as "default".
 func (i id) same(other id) bool {
 	space := func(i id) string {
 		if i.namespace == "default" {
@@ -57,7 +57,7 @@ func idsOf(objects []*yaml.Node) (list []id) {
 	return list
 }
 
-// absent is the reason why there is no resource to which the name fits, and what it may have been meant to be.
+// absent returns the reason why no resource matches the name, and which one may have been meant.
 func absent(want id, objects []*yaml.Node) string {
 	have := idsOf(objects)
 	find := func(fits func(id) bool) *id {
@@ -122,8 +122,8 @@ func oneOf(names []string) string {
 	return strings.Join(quoted, "")
 }
 
-// missing describes which part of a path leads nowhere in an object; "" where all of it leads somewhere. where is how
-// the path of a part is written.
+// missing describes which part of a path does not exist in an object; "" if all of it does. where formats the path of a
+// part.
 func missing(object *yaml.Node, path []string, where func([]string) string) string {
 	at := doc.Deref(object)
 	for i, token := range path {
@@ -160,7 +160,7 @@ func missing(object *yaml.Node, path []string, where func([]string) string) stri
 	return ""
 }
 
-// and lists a few names without quotes.
+// and joins a few names without quotes.
 func and(names []string) string {
 	const few = 8
 	if len(names) > few {

@@ -14,14 +14,14 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// patchText is a patch as it is written: in a file, or in the kustomization.
+// patchText is a patch as written in a file or in the kustomization.
 type patchText struct {
 	path      string
 	documents []*yaml.Node
 	inline    *yaml.Node // the scalar in the kustomization that holds it; nil: a file
 }
 
-// at is a problem in a patch.
+// at returns a problem in a patch.
 func (p patchText) at(n *yaml.Node, message string) []doc.Error {
 	if p.inline == nil {
 		return problemAt(p.path, n, message)
@@ -153,7 +153,7 @@ func (s *search) merge(c culprit, p patchText, d, target *yaml.Node) []doc.Error
 	return nil
 }
 
-// unlike returns the first place where a patch has another form than what it changes.
+// unlike returns the first place where a value in a patch has another type than in the object that it patches.
 func unlike(patch, object *yaml.Node, where string) (*yaml.Node, string) {
 	patch, object = doc.Deref(patch), doc.Deref(object)
 	if patch.Kind == yaml.MappingNode && object.Kind == yaml.MappingNode {
@@ -254,7 +254,8 @@ func malformed(op *yaml.Node) string {
 	return ""
 }
 
-// refused is the reason why an operation cannot be done on an object, "" where it can, as far as that is seen here.
+// refused returns the reason why an operation cannot be applied to an object, "" if it can, or if no reason is found
+// here.
 func refused(op, object *yaml.Node) string {
 	show := func(parts []string) string {
 		escaped := make([]string, len(parts))
@@ -280,7 +281,7 @@ func refused(op, object *yaml.Node) string {
 		}
 		return why
 	}
-	// What holds the new value is made where it is missing, but no element of a list.
+	// The map around a new value is created if it is missing, but a list element is not.
 	holder := object
 	for i, token := range to {
 		if doc.Deref(holder).Kind == yaml.SequenceNode && token != "-" && i == len(to)-1 {
@@ -298,7 +299,7 @@ func refused(op, object *yaml.Node) string {
 	return ""
 }
 
-// child returns what a token of a path that is there leads to.
+// child returns the existing value for a token of a path.
 func child(n *yaml.Node, token string) *yaml.Node {
 	n = doc.Deref(n)
 	if i, err := strconv.Atoi(token); n.Kind == yaml.SequenceNode && err == nil {
@@ -319,7 +320,7 @@ func parts(pointer string) []string {
 	return list
 }
 
-// selected are the objects that a target may mean, labels and annotations aside.
+// selected returns the objects that a target may select, ignoring labels and annotations.
 func selected(target *yaml.Node, objects []*yaml.Node) (list []*yaml.Node) {
 	fits := func(field, value string) bool {
 		pattern := doc.Text(target, field)

@@ -40,7 +40,7 @@ func (s *search) replacement(c culprit) []doc.Error {
 	return nil
 }
 
-// sayer makes a problem of a node and words.
+// sayer creates a problem from a node and a message.
 type sayer func(at *yaml.Node, format string, args ...any) []doc.Error
 
 // replaced describes what is wrong with one replacement, in the kustomization or a file of its own.
@@ -97,7 +97,7 @@ func (s *search) replaced(c culprit, file string, n *yaml.Node) []doc.Error {
 	return nil
 }
 
-// source is the reason why there is no value to replace others with.
+// source returns the reason why the value to copy does not exist.
 func (s *search) source(c culprit, from *yaml.Node, say sayer) []doc.Error {
 	if from.Kind != yaml.MappingNode {
 		return nil
@@ -124,7 +124,7 @@ func (s *search) source(c culprit, from *yaml.Node, say sayer) []doc.Error {
 	return nil
 }
 
-// matching are the objects that an id fits, whose empty parts fit everything.
+// matching returns the objects that match an id, whose empty parts match everything.
 func matching(want id, objects []*yaml.Node) (list []*yaml.Node) {
 	fits := func(want, have string) bool { return want == "" || want == have }
 	for n, i := range idsOf(objects) {
@@ -135,7 +135,7 @@ func matching(want id, objects []*yaml.Node) (list []*yaml.Node) {
 	return list
 }
 
-// dotted takes a path of kustomize apart: a dot behind a backslash belongs to a name.
+// dotted splits a path in kustomize's syntax: a dot after a backslash belongs to a name.
 func dotted(path string) []string {
 	const escaped = "\x00"
 	list := strings.Split(strings.ReplaceAll(path, `\.`, escaped), ".")

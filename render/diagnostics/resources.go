@@ -131,7 +131,7 @@ func (s *search) object(c culprit, file string, n *yaml.Node, seen []id) []doc.E
 	return oddMaps(file, n)
 }
 
-// nameOf is where the name of a resource stands.
+// nameOf returns the node with the name of a resource.
 func nameOf(n *yaml.Node) *yaml.Node {
 	_, meta := doc.Field(n, "metadata")
 	if key, _ := doc.Field(meta, "name"); key != nil {
@@ -162,7 +162,7 @@ func oddMaps(file string, n *yaml.Node) []doc.Error {
 	return nil
 }
 
-// twice returns the problem of a resource that another entry contains already, and names that; nil where none does.
+// twice returns the problem of a resource that another entry contains, too, and names that entry; nil if none does.
 func (s *search) twice(c culprit, file string, at *yaml.Node, i id, what string) []doc.Error {
 	if !slices.ContainsFunc(idsOf(c.objects), i.same) {
 		return nil

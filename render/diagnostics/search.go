@@ -14,16 +14,16 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// order are the fields of a kustomization in the order in which kustomize works them off; those that say how come
-// first. What stands later never makes fail what stands earlier.
+// order lists the fields of a kustomization in the order in which kustomize processes them, options first. A later
+// field never makes an earlier one fail.
 var order = []string{"openapi", "generatorOptions", "sortOptions", "buildMetadata", "resources", "bases",
 	"configurations", "crds", "configMapGenerator", "secretGenerator", "generators", "components",
 	"patchesStrategicMerge", "patches", "namespace", "namePrefix", "nameSuffix", "commonLabels", "labels",
 	"commonAnnotations", "patchesJson6902", "replicas", "images", "imageTags", "replacements", "transformers",
 	"validators", "vars"}
 
-// repeatable are the fields whose entries are looked at one after another: without one that is wrong, the others show
-// what is wrong with them.
+// repeatable are the fields whose entries are checked one by one: once a wrong entry is left out, the following ones
+// are checked as well.
 var repeatable = []string{"patchesStrategicMerge", "patches", "patchesJson6902", "replicas", "images", "imageTags",
 	"replacements", "labels", "configMapGenerator", "secretGenerator"}
 
@@ -34,12 +34,12 @@ type search struct {
 	finder *Finder
 	repo   Repository
 	top    string            // the folder that is built
-	with   map[string][]byte // contents that files have meanwhile
+	with   map[string][]byte // files with other contents for the builds
 	builds int
 	until  time.Time
 }
 
-// build builds the folder while a file has another content.
+// build builds the folder with another content of one file.
 func (s *search) build(name string, content []byte) ([]*yaml.Node, error) {
 	if s.builds++; s.builds > maxBuilds || time.Now().After(s.until) {
 		return nil, errSpent
@@ -90,7 +90,7 @@ func entries(f *kustomization.File) (list []entry) {
 	return list
 }
 
-// layer finds the problems of one kustomization, nil where none of its entries makes the build fail.
+// layer finds the problems of one kustomization, nil if none of its entries makes the build fail.
 func (s *search) layer(f *kustomization.File, failure error) (found []doc.Error) {
 	list := entries(f)
 	for len(found) < maxProblems {
@@ -118,13 +118,13 @@ type culprit struct {
 	entry
 	file    *kustomization.File
 	before  []entry      // those that come before it
-	objects []*yaml.Node // what is built without it and what comes later
+	objects []*yaml.Node // the objects built from the entries before it
 	failure error        // with it
 
 	unrestricted bool // files may be anywhere
 }
 
-// culprit finds the first entry with which the build fails, all that come later left out.
+// culprit finds the first entry with which the build fails. All later entries are left out of the builds.
 func (s *search) culprit(f *kustomization.File, list []entry) (culprit, bool) {
 	objects := map[int][]*yaml.Node{}
 	failures := map[int]error{}
@@ -140,8 +140,8 @@ func (s *search) culprit(f *kustomization.File, list []entry) (culprit, bool) {
 	return culprit{list[n-1], f, list[:n-1], objects[n-1], failures[n], s.repo.Unrestricted()}, true
 }
 
-// first returns the smallest n from 1 to most with which a build fails. It is not ok where it fails with none or
-// succeeds with all of them.
+// first returns the smallest n from 1 to most for which a build fails. ok is false if it fails with none or succeeds
+// with all of them.
 func (s *search) first(most int, build func(n int) error) (int, bool) {
 	n, ok := s.least(most, build)
 	if !ok || n == 1 && build(0) != nil {
@@ -150,7 +150,7 @@ func (s *search) first(most int, build func(n int) error) (int, bool) {
 	return n, true
 }
 
-// least returns the smallest n from 1 to most with which a build fails. It is not ok where it succeeds with all.
+// least returns the smallest n from 1 to most for which a build fails. ok is false if it succeeds with all.
 func (s *search) least(most int, build func(n int) error) (int, bool) {
 	spent := false
 	n := 1 + sort.Search(most, func(n int) bool {
@@ -161,7 +161,7 @@ func (s *search) least(most int, build func(n int) error) (int, bool) {
 	return n, n <= most && !spent
 }
 
-// written is the text of a kustomization with some of its entries.
+// written returns the text of a kustomization with some of its entries.
 func written(f *kustomization.File, list []entry) []byte {
 	out := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range []string{"apiVersion", "kind"} {
@@ -169,7 +169,7 @@ func written(f *kustomization.File, list []entry) []byte {
 			out.Content = append(out.Content, text(name), clone(value))
 		}
 	}
-	// Without any other field it is an empty kustomization, which kustomize refuses.
+	// Without any other field the kustomization is empty, which kustomize refuses.
 	out.Content = append(out.Content, text("metadata"),
 		&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{text("name"), text("lintel")}})
 	for i, e := range list {
@@ -207,7 +207,7 @@ func text(value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 }
 
-// clone copies a node without its comments; what aliases stand for takes their place.
+// clone copies a node without its comments, and replaces aliases by their values.
 func clone(n *yaml.Node) *yaml.Node {
 	c := *doc.Deref(n)
 	c.Anchor, c.HeadComment, c.LineComment, c.FootComment = "", "", "", ""
@@ -218,7 +218,7 @@ func clone(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// with is a copy of a map in which a field has another value.
+// with returns a copy of a map in which a field has another value.
 func with(n *yaml.Node, field string, value *yaml.Node) *yaml.Node {
 	c := clone(n)
 	for i := 0; i+1 < len(c.Content); i += 2 {
@@ -229,14 +229,14 @@ func with(n *yaml.Node, field string, value *yaml.Node) *yaml.Node {
 	return c
 }
 
-// attempt builds with another entry in the place of the culprit.
+// attempt builds with another entry in place of the culprit.
 func (s *search) attempt(c culprit, node *yaml.Node) ([]*yaml.Node, error) {
 	changed := c.entry
 	changed.node = node
 	return s.build(c.file.Path, written(c.file, append(slices.Clone(c.before), changed)))
 }
 
-// attemptFile builds up to the culprit while a file that it names has other documents.
+// attemptFile builds up to the culprit, with other documents in a file that it names.
 func (s *search) attemptFile(c culprit, name string, documents []*yaml.Node) ([]*yaml.Node, error) {
 	saved := s.with
 	s.with = maps.Clone(saved)
@@ -263,8 +263,8 @@ func (s *search) item(c culprit, field string) (*yaml.Node, bool) {
 	return list.Content[n-1], true
 }
 
-// below finds the problems in what an entry includes: a base builds by itself, a component in what includes it. Nil
-// where they are not in there.
+// below finds the problems in a base or component that an entry includes: a base is built by itself, a component
+// together with the kustomization that includes it. It returns nil if the problems are elsewhere.
 func (s *search) below(c culprit) []doc.Error {
 	real, e, ok := named(s.repo, c.file, c.node.Value)
 	if !ok || e.Kind != tree.Dir {
