@@ -162,6 +162,16 @@ spec:
 				"    - {op: replace, path: /spec/source/path, value: other}\n"},
 			want: "head apps/kustomization.yaml:5 have this object deploy what it deployed before",
 		},
+		"a prefix that is new": {
+			base: sources{"web/kustomization.yaml": "resources: [b.yaml]\n"},
+			head: sources{"web/kustomization.yaml": "resources: [b.yaml]\nnamePrefix: x-\n"},
+			want: "head web/kustomization.yaml:2",
+		},
+		"a namespace that is new": {
+			base: sources{"web/kustomization.yaml": "resources: [b.yaml]\n"},
+			head: sources{"web/kustomization.yaml": "namespace: other\nresources: [b.yaml]\n"},
+			want: "head web/kustomization.yaml:1",
+		},
 		"another namespace": {
 			base: sources{"web/kustomization.yaml": "namespace: shop\nresources: [b.yaml]\n"},
 			head: sources{"web/kustomization.yaml": "namespace: other\nresources: [b.yaml]\n"},

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -57,6 +58,9 @@ func (t *Trees) Stopped(p *Pair) (at origin.Place, old, ok bool) {
 		if at, ok := t.renamed(p); ok {
 			return at, true, true
 		}
+		if at, ok := t.prefixed(slices.Sorted(maps.Keys(seen))); ok {
+			return at, false, true
+		}
 		objects = nil
 		for _, d := range deployers {
 			if at, old, ok := t.redirected(d); ok {
@@ -90,6 +94,26 @@ func (t *Trees) renamed(p *Pair) (at origin.Place, ok bool) {
 		was, is := lines(t.Base, at.Path), lines(t.Head, at.Path)
 		if t.changed[at.Path] && is != nil && at.StartLine > 0 && at.StartLine <= len(was) && !slices.Contains(is, was[at.StartLine-1]) {
 			return at, true
+		}
+	}
+	return at, false
+}
+
+// prefixed returns the field by which one of some kustomizations newly sets the names or the namespace of its objects.
+func (t *Trees) prefixed(dirs []string) (at origin.Place, ok bool) {
+	for _, dir := range dirs {
+		was, err := t.Base.Roots.Kustomization(dir)
+		if err != nil || was == nil || !t.changed[was.Path] {
+			continue
+		}
+		now, err := t.Head.Roots.Kustomization(dir)
+		if err != nil || now == nil {
+			continue
+		}
+		for _, name := range []string{"namespace", "namePrefix", "nameSuffix"} {
+			if key, value := doc.Field(now.Node, name); key != nil && value.Value != doc.Text(was.Node, name) {
+				return placeAt(now.Path, key.Line, ""), true
+			}
 		}
 	}
 	return at, false
