@@ -61,6 +61,11 @@ func FixOf(f *report.Finding) *Fix {
 	case renderedElsewhere(f):
 	default:
 		x.Rows = yamlRows(report.Tokens(s.Field), s.YAML, s.Remove)
+		if n := len(x.Rows) - 1; s.Was != "" && n >= 0 { // the new value takes the place of the old one
+			if key, ok := strings.CutSuffix(x.Rows[n], s.YAML); ok && strings.HasPrefix(key, "+") && !strings.Contains(s.Was, "\n") {
+				x.Rows = slices.Insert(x.Rows, n, "-"+key[1:]+s.Was)
+			}
+		}
 	}
 	if x.Rows == nil {
 		return nil

@@ -3,6 +3,8 @@ package view
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -16,5 +18,24 @@ func TestFixNamesTheOtherRootsOfItsFile(t *testing.T) {
 	}
 	if facts := Facts(f); len(facts) != 1 || facts[0] != (Fact{"Note", "the fix is " + shared}) {
 		t.Errorf("%+v", facts)
+	}
+}
+
+func TestFixOfAnExistingValueReplacesIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		suggestion report.Suggestion
+		want       []string
+	}{
+		"a scalar":      {report.Suggestion{Field: "/spec/protocol", YAML: "UDP", Was: "udp"}, []string{" spec:", "-  protocol: udp", "+  protocol: UDP"}},
+		"a new key":     {report.Suggestion{Field: "/spec/protocol", YAML: "UDP"}, []string{" spec:", "+  protocol: UDP"}},
+		"a removed key": {report.Suggestion{Field: "/spec/protocol", Was: "udp", Remove: true}, []string{" spec:", "-  protocol:"}},
+		"an element":    {report.Suggestion{Field: "/spec/list/1", YAML: "b", Was: "a"}, []string{" spec:", "   list:", "-    - a", "+    - b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &report.Finding{Result: report.Fail, New: true, Blocks: true, Suggestion: &c.suggestion}
+			if diff := cmp.Diff(c.want, FixOf(f).Rows); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
