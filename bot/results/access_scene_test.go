@@ -45,7 +45,7 @@ func (c *setClock) add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// logs is a log that is written and read at a time.
+// logs is a log that can be read while it is written.
 type logs struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -63,7 +63,7 @@ func (l *logs) String() string {
 	return l.b.String()
 }
 
-// scene is GitHub with a private repository, and a server with pages about it.
+// scene is GitHub with a private repository, and a server with pages about the repository.
 type scene struct {
 	t      *testing.T
 	hub    *githubtest.Server
@@ -74,7 +74,7 @@ type scene struct {
 	url    string
 	access *Access
 	pages  http.Handler
-	repo   forge.Repository // of /r/fleet
+	repo   forge.Repository // the repository of /r/fleet
 }
 
 func newScene(t *testing.T, change func(*AccessConfig)) *scene {
@@ -93,7 +93,7 @@ func newScene(t *testing.T, change func(*AccessConfig)) *scene {
 	s.permit("alice", "read")
 	s.permit("mallory", "none")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.pages.ServeHTTP(w, r) // that of now
+		s.pages.ServeHTTP(w, r) // s.pages may be replaced during a test
 	}))
 	t.Cleanup(server.Close)
 	s.url = server.URL
@@ -104,7 +104,7 @@ func newScene(t *testing.T, change func(*AccessConfig)) *scene {
 	return s
 }
 
-// open opens the queue of the data folder.
+// open opens the queue in the data folder.
 func (s *scene) open() {
 	s.t.Helper()
 	var err error
@@ -113,7 +113,7 @@ func (s *scene) open() {
 	}
 }
 
-// serve makes a server of its own, as each replica is.
+// serve starts another server, like a replica.
 func (s *scene) serve(change func(*AccessConfig)) (*Access, http.Handler) {
 	s.t.Helper()
 	app := s.hub.App()
@@ -183,7 +183,7 @@ func (s *scene) public(public bool) {
 	}
 }
 
-// asked counts GitHub's requests whose path ends so.
+// asked counts the requests to GitHub whose path has a suffix.
 func (s *scene) asked(suffix string) (n int) {
 	for _, r := range s.hub.Requests() {
 		if strings.HasSuffix(r.Path, suffix) {
@@ -193,7 +193,7 @@ func (s *scene) asked(suffix string) (n int) {
 	return n
 }
 
-// browser keeps cookies, for GitHub and the server alike: both are on one host.
+// browser keeps cookies for both GitHub and the server, which are on one host.
 type browser struct {
 	s      *scene
 	client *http.Client
@@ -215,7 +215,7 @@ func (s *scene) browser() *browser {
 	return b
 }
 
-// as is a browser in which somebody is signed in at GitHub.
+// as returns a browser in which a person is signed in at GitHub.
 func (s *scene) as(login string) *browser {
 	s.t.Helper()
 	b := s.browser()
@@ -232,7 +232,7 @@ type seen struct {
 
 func (b *browser) get(address string) seen { return b.do(http.MethodGet, address, nil) }
 
-// stop is get without following redirects.
+// stop requests a page without following redirects.
 func (b *browser) stop(address string) seen {
 	b.follow = false
 	defer func() { b.follow = true }()
@@ -263,7 +263,7 @@ func (b *browser) do(method, address string, header http.Header) seen {
 	return seen{resp.StatusCode, resp.Header, string(data), resp.Request.URL}
 }
 
-// cookie is the value of the server's cookie, "" if there is none.
+// cookie returns the value of the server's cookie, "" if there is none.
 func (b *browser) cookie(prefix string) string {
 	u, err := url.Parse(b.s.url)
 	if err != nil {
@@ -285,7 +285,7 @@ func (b *browser) set(name, value string) {
 	b.client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
 }
 
-// sees requires that the page of the repository is answered so, without redirects.
+// sees requires a status of the repository's page, without following redirects.
 func (b *browser) sees(what string, status int) seen {
 	b.s.t.Helper()
 	got := b.stop("/r/fleet")
@@ -298,7 +298,7 @@ func (b *browser) sees(what string, status int) seen {
 	return got
 }
 
-// strictly requires the headers of our own answers.
+// strictly requires the security headers of this server's own answers.
 func (s *scene) strictly(what string, got seen) {
 	s.t.Helper()
 	for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",

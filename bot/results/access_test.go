@@ -68,7 +68,7 @@ func TestNoAccess(t *testing.T) {
 	if missing := b.get("/r/none"); missing.status != got.status || missing.body != got.body {
 		t.Errorf("what does not exist is another answer: %d %s", missing.status, missing.body)
 	}
-	// Let in, the person waits half a minute; put out again, at most the TTL.
+	// A person who is given access sees the page after half a minute; one who loses it does not after the TTL.
 	s.permit("mallory", "write")
 	b.sees("a no is remembered", http.StatusNotFound)
 	s.clock.add(refusalTTL)
@@ -84,10 +84,10 @@ func TestNoAccess(t *testing.T) {
 // While GitHub fails, readers with a cached answer still have access, and nobody else gets it.
 func TestReadersWhileGitHubFails(t *testing.T) {
 	for name, fault := range map[string]githubtest.Fault{
-		"5xx":       {Status: http.StatusBadGateway, Times: -1},
-		"cut off":   {Reset: true, Times: -1},
-		"truncated": {Truncate: true, Times: -1},
-		"limited":   {Status: http.StatusTooManyRequests, Times: -1},
+		"5xx":          {Status: http.StatusBadGateway, Times: -1},
+		"cut off":      {Reset: true, Times: -1},
+		"truncated":    {Truncate: true, Times: -1},
+		"rate limited": {Status: http.StatusTooManyRequests, Times: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, nil)
@@ -107,15 +107,15 @@ func TestReadersWhileGitHubFails(t *testing.T) {
 			alice.sees("forgotten", http.StatusServiceUnavailable)
 			s.browser().sees("anybody", http.StatusServiceUnavailable)
 			s.hub.ClearFaults()
-			s.clock.add(2 * time.Minute) // GitHub asked to be left alone for one
+			s.clock.add(2 * time.Minute) // GitHub asked for a pause of one minute
 			alice.sees("over", http.StatusOK)
 			bob.sees("over", http.StatusOK)
 		})
 	}
 }
 
-// If the App was uninstalled or a repository was deleted, there are no pages.
-func TestReadersOfWhatIsGone(t *testing.T) {
+// If the App was uninstalled or a repository deleted, the pages do not exist.
+func TestPagesOfRemovedRepositoryAreGone(t *testing.T) {
 	for name, gone := range map[string]func(*scene){
 		"uninstalled": func(s *scene) { s.hub.Uninstall("octo-org") },
 		"deleted":     func(s *scene) { _ = s.hub.DeleteRepo(fleet) },
@@ -152,7 +152,7 @@ func TestReadersOfRenamed(t *testing.T) {
 	}
 	again()
 	alice.sees("a repository with a new name", http.StatusOK)
-	// Another repository has the name now, which everybody may read.
+	// Another, public repository gets the old name.
 	if _, err := s.hub.AddRepo(t.Context(), fleet, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestReadersOfRenamed(t *testing.T) {
 	s.clean()
 }
 
-// Many requests, concurrent or in sequence, cause one question.
+// Many requests, concurrent or in sequence, ask GitHub one question.
 func TestManyReadersAreOneQuestion(t *testing.T) {
 	s := newScene(t, nil)
 	alice := s.as("alice")
@@ -224,7 +224,7 @@ func TestManyReadersAreOneQuestion(t *testing.T) {
 	s.clean()
 }
 
-// poor is a GitHub with little left of an installation's rate limit.
+// poor is a GitHub where little of an installation's rate limit is left.
 type poor struct {
 	forge.Client
 	asked int
@@ -238,7 +238,7 @@ func (p *poor) Present(context.Context, forge.Repo) (*forge.Repository, error) {
 	return nil, errors.New("asked")
 }
 
-// The rest of the rate limit is left to the checks.
+// Requests for readers leave the last tenth of the rate limit to the checks.
 func TestReadersLeaveLimitsToChecks(t *testing.T) {
 	hub := &poor{}
 	a, err := NewAccess(AccessConfig{Hub: hub})
@@ -254,11 +254,11 @@ func TestReadersLeaveLimitsToChecks(t *testing.T) {
 // An Access needs a complete configuration.
 func TestConfig(t *testing.T) {
 	for name, c := range map[string]AccessConfig{
-		"no hub":     {},
-		"long":       {Hub: &poor{}, TTL: MaxAccessTTL + 1},
-		"negative":   {Hub: &poor{}, TTL: -1},
-		"no store":   {Hub: &poor{}, SignIn: &github.SignIn{}, PublicURL: "https://lintel.example.com"},
-		"no address": {Hub: &poor{}, SignIn: &github.SignIn{}, PublicURL: "lintel.example.com"},
+		"no hub":       {},
+		"TTL too long": {Hub: &poor{}, TTL: MaxAccessTTL + 1},
+		"negative TTL": {Hub: &poor{}, TTL: -1},
+		"no store":     {Hub: &poor{}, SignIn: &github.SignIn{}, PublicURL: "https://lintel.example.com"},
+		"no address":   {Hub: &poor{}, SignIn: &github.SignIn{}, PublicURL: "lintel.example.com"},
 	} {
 		if _, err := NewAccess(c); err == nil {
 			t.Errorf("%s: taken", name)

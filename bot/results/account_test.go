@@ -34,10 +34,10 @@ func TestRepositoriesOfAnAccount(t *testing.T) {
 		first string
 		asked int
 	}{
-		"all":             {func(int64) Level { return Public }, maxShown, "r120 r119 r118", maxShown + asking},
-		"the last only":   {func(id int64) Level { return Level(max(0, 4-id)) }, 3, "r003 r002 r001", count},
-		"every other one": {func(id int64) Level { return Level(id % 2) }, maxShown, "r119 r117", 112},
-		"none":            {func(int64) Level { return Hidden }, 0, "", count},
+		"reader sees all":             {func(int64) Level { return Public }, maxShown, "r120 r119 r118", maxShown + asking},
+		"reader sees only the last":   {func(id int64) Level { return Level(max(0, 4-id)) }, 3, "r003 r002 r001", count},
+		"reader sees every other one": {func(id int64) Level { return Level(id % 2) }, maxShown, "r119 r117", 112},
+		"reader sees none":            {func(int64) Level { return Hidden }, 0, "", count},
 	} {
 		h := newHouse(t, Config{})
 		var blocking []int
@@ -61,7 +61,7 @@ func TestRepositoriesOfAnAccount(t *testing.T) {
 	}
 }
 
-// For a reader who is not signed in, GitHub is not asked about each private repository.
+// GitHub is not asked about each private repository for a reader who is not signed in.
 func TestPrivateRepositoriesOfAnAccount(t *testing.T) {
 	h := newHouse(t, Config{})
 	account(t, h, true, 1, 2, 3)

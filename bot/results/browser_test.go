@@ -22,7 +22,7 @@ import (
 
 const webHost = "https://github.example"
 
-// everybody is a results.Guard of public repositories.
+// everybody is a Guard that treats every repository as public.
 type everybody struct{ known atomic.Bool }
 
 func (g *everybody) Once(r *http.Request) *http.Request { return r }
@@ -32,7 +32,7 @@ func (g *everybody) Level(*http.Request, forge.Repository) (Level, error) {
 func (g *everybody) Reader(*http.Request) (string, bool)          { return "", g.known.Load() }
 func (g *everybody) Turn(http.ResponseWriter, *http.Request) bool { return false }
 
-// served are the pages of stored results, as a server has them.
+// served serves the pages of stored results as the server does.
 type served struct {
 	t     *testing.T
 	url   string
@@ -61,7 +61,7 @@ func serve(t *testing.T) *served {
 	return s
 }
 
-// put stores a result of the repository with a number, that of a pull request or of the default branch.
+// put stores a result of pull request or default branch n of a repository.
 func (s *served) put(repository int64, owner, name string, n int, pull *Pull, at time.Time,
 	rep *report.Report) *Stored {
 	s.t.Helper()
@@ -79,7 +79,7 @@ func (s *served) put(repository int64, owner, name string, n int, pull *Pull, at
 	return r
 }
 
-// hostile is a report with a text in every field.
+// hostile returns a report with the same text in every field.
 func hostile(text string) *report.Report {
 	f := func(state report.State, result report.Result, is bool) report.Finding {
 		e := report.Finding{Result: result, Action: report.Enforce, New: is, Blocks: is}
@@ -95,15 +95,15 @@ func hostile(text string) *report.Report {
 	return rep
 }
 
-// TestServedPages looks at the pages as a server has them with one browser.
+// TestServedPages opens the server's pages in one browser.
 func TestServedPages(t *testing.T) {
 	b, s := pagetest.Open(t), serve(t)
 	t.Run("scripts", func(t *testing.T) { nothingRuns(t, b, s) })
 	t.Run("overviews", func(t *testing.T) { overviews(t, b, s) })
 }
 
-// Text of a repository or a pull request is never markup, in any field of any page: it runs nothing, links nowhere, and
-// loads nothing.
+// Text of a repository or a pull request is never markup, in any field of any page: it runs no script, links nowhere,
+// and loads nothing.
 func nothingRuns(t *testing.T, b *pagetest.Tab, s *served) {
 	const owner = "octo"
 	at := time.Now().Add(-time.Hour)
@@ -126,7 +126,7 @@ func nothingRuns(t *testing.T, b *pagetest.Tab, s *served) {
 			t.Errorf("%s: %q, %q, %d dialogs", what, elsewhere, seen.Logged, seen.Dialogs)
 		}
 	}
-	words := func(text string) string { // that the page has of it, whatever it shows in place of control characters
+	words := func(text string) string { // the text as the page has it, with replaced control characters
 		return strings.FieldsFunc(text, func(r rune) bool { return r < ' ' || r == '\u2028' })[0]
 	}
 	for i, text := range pagetest.Scripts() {
@@ -143,7 +143,7 @@ func nothingRuns(t *testing.T, b *pagetest.Tab, s *served) {
 	look("organisation", OrganisationPath(owner), words(pagetest.Scripts()[0]))
 }
 
-// The overviews and messages fit each width, and are accessible.
+// The overviews and messages fit every width, and are accessible.
 func overviews(t *testing.T, b *pagetest.Tab, s *served) {
 	fleet := s.fill()
 	pages := map[string]string{"repository": RepositoryPath(fleet), "organisation": OrganisationPath(fleet.Owner),
@@ -159,7 +159,7 @@ func overviews(t *testing.T, b *pagetest.Tab, s *served) {
 			b.Accessible(t, script, name)
 		}
 	})
-	// Who is not signed in can be, on the same page; who is can sign out.
+	// A reader who is not signed in can sign in on the same page, and one who is signed in can sign out.
 	b.Run(t, chromedp.Navigate(s.url+pages["repository"]))
 	if got := b.Text(t, `document.querySelector("header .button").getAttribute("href")`); got !=
 		"/auth/login?return=%2Fo%2Facme%2Ffleet" {
@@ -170,7 +170,7 @@ func overviews(t *testing.T, b *pagetest.Tab, s *served) {
 	if got := b.Text(t, `document.querySelector("header form button").textContent + document.querySelectorAll("header a.button").length`); got != "Sign out0" {
 		t.Errorf("signed in: %s", got)
 	}
-	// Without scripts a page is the same: there is nothing to load on demand yet.
+	// The page is the same without scripts, since it loads nothing on demand.
 	res, err := http.Get(s.url + pages["organisation"])
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func overviews(t *testing.T, b *pagetest.Tab, s *served) {
 	}
 }
 
-// long is a name without a place to break it.
+// long is a name without a place for a line break.
 var long = strings.Repeat("a-very-long-name", 6)
 
 // fill stores the results of a busy organisation.

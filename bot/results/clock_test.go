@@ -12,7 +12,7 @@ func branchResult(external, head string, at time.Time) *Stored {
 	return r
 }
 
-// Results of a server whose clock was ahead do not stay the newest for as long.
+// Results of a server whose clock was ahead do not remain the newest until that time.
 func TestResultsFromTheFuture(t *testing.T) {
 	s, _, _, _ := newStore(Limits{})
 	ahead, r := resultOf("ahead", headA, clock.Add(366*24*time.Hour)), resultOf("x", headA, clock)
@@ -21,7 +21,7 @@ func TestResultsFromTheFuture(t *testing.T) {
 	put(t, s, branchResult("ahead too", headA, clock.Add(366*24*time.Hour)))
 	newest := branchResult("newest", headB, clock)
 	put(t, s, newest)
-	put(t, s, branchResult("late", headA, clock.Add(-time.Hour))) // of a job that another one overtook
+	put(t, s, branchResult("late", headA, clock.Add(-time.Hour))) // finished by a job after a newer one
 	o, err := s.Overview(t.Context(), 11)
 	if err != nil || len(o.Pulls) != 1 || o.Pulls[0].ID != r.ID {
 		t.Errorf("%v, %+v", err, o.Pulls)
@@ -38,7 +38,7 @@ func TestResultsFromTheFuture(t *testing.T) {
 	}
 }
 
-// A clock that is wrong for a while hides results that seem too old, and removes none.
+// While the clock is wrong, results that seem too old are hidden, and none is removed.
 func TestClockIsWrongForAWhile(t *testing.T) {
 	for name, off := range map[string]time.Duration{"a year ahead": 366 * 24 * time.Hour,
 		"a day behind": -24 * time.Hour} {

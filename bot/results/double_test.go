@@ -24,17 +24,17 @@ const (
 	headB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 )
 
-// bucketDouble are store.Values in memory.
+// bucketDouble implements store.Values in memory.
 type bucketDouble struct {
 	mu       sync.Mutex
 	values   map[string][]byte
 	revision map[string]uint64
 	last     uint64
 	fail     error
-	dies     int // after that many writings; zero: never
+	dies     int // number of writes after which all fail; zero: never
 	writings int
 	gets     int
-	got      func(key string) // after a reading, if not nil
+	got      func(key string) // called after each read, if not nil
 }
 
 func newBucket() *bucketDouble {
@@ -80,7 +80,7 @@ func (b *bucketDouble) Update(_ context.Context, key string, value []byte, revis
 	return err == nil, err
 }
 
-// fits reads a filter as NATS does.
+// fits reports whether a key matches a filter of NATS.
 func fits(filter, key string) bool {
 	f, k := strings.Split(filter, "."), strings.Split(key, ".")
 	for i, token := range f {
@@ -108,12 +108,12 @@ func (b *bucketDouble) Remove(_ context.Context, filter string) error {
 	return b.fail
 }
 
-// shop is the repository of the tests.
+// shop returns the repository of the tests.
 func shop() forge.Repository {
 	return forge.Repository{Repo: forge.Repo{ID: 11, Installation: 7, Owner: "Octo-Org", Name: "fleet.gitops"}}
 }
 
-// resultOf is a result of pull request 12.
+// resultOf returns a result of pull request 12.
 func resultOf(external, head string, at time.Time) *Stored {
 	return &Stored{Meta: Meta{ID: ID(external), Repository: shop(), Head: head, Base: headB, Rules: headB,
 		Pull: &Pull{Number: 12, Title: "Change", Author: "octocat", BaseRef: "main"}, Conclusion: report.Failure,
@@ -144,11 +144,11 @@ func load(t *testing.T, s *Store, repository int64, head, id string) *Stored {
 	return r
 }
 
-// plain is a Renderer that writes words.
+// plain is a Renderer that writes plain words.
 type plain struct {
 	mu    sync.Mutex
 	made  []string
-	hold  chan struct{} // not nil: a page is made when something comes
+	hold  chan struct{} // if not nil, rendering waits until something is sent
 	fails error
 	fill  int
 }
@@ -163,7 +163,7 @@ func (p *plain) note(what string) error {
 	return p.fails
 }
 
-// count is how many things were begun.
+// count returns how many pages were begun.
 func (p *plain) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,7 +207,7 @@ func (p *plain) Organisation(w io.Writer, owner string, repositories []*Summary,
 	return p.note("account")
 }
 
-// guardDouble shows what is in seen.
+// guardDouble is a Guard that returns the levels in seen.
 type guardDouble struct {
 	mu     sync.Mutex
 	seen   map[int64]Level

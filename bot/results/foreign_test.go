@@ -12,7 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Lines of other private repositories are shown to readers of these only, decided for each request.
+// Source lines of other private repositories are shown only to readers of these repositories; each request is decided
+// anew.
 func TestForeign(t *testing.T) {
 	h := newHouse(t, Config{})
 	r := resultOf("x", headA, clock)
@@ -37,7 +38,7 @@ func TestForeign(t *testing.T) {
 		if !strings.Contains(w.Body.String(), strings.Replace(c.want, "404", "Not found", 1)) {
 			t.Errorf("%v: %s, want %s", c.seen, w.Body, c.want)
 		}
-		// What has lines of a private repository is no less private.
+		// A page that shows lines of a private repository must be private, too.
 		shows := c.want != "404" && (c.seen[12] == Private || c.seen[13] == Private)
 		if cache := w.Header().Get("Cache-Control"); shows != (cache == "private, no-store") {
 			t.Errorf("%v: Cache-Control %s", c.seen, cache)
@@ -45,7 +46,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// The overview of a repository is the same for all readers: it quotes no other repository.
+// The overview of a repository is the same for all readers, because it quotes no other repository.
 func TestForeignInOverview(t *testing.T) {
 	m := &Meta{ID: "x", Head: headA, Branch: "main", Foreign: []Foreign{{URL: "https://a"}}}
 	rep := &report.Report{RemoteSources: []report.RemoteSource{{URL: "https://a", Roots: []string{"apps"}}},
@@ -57,7 +58,7 @@ func TestForeignInOverview(t *testing.T) {
 	}
 }
 
-// If there are too many repositories, the guard is not asked about the rest.
+// If a result quotes too many repositories, the guard is not asked about all of them.
 func TestManyForeign(t *testing.T) {
 	h := newHouse(t, Config{})
 	r := resultOf("x", headA, clock)
@@ -73,8 +74,8 @@ func TestManyForeign(t *testing.T) {
 	}
 }
 
-// A preview of another repository's change has a page, but is in no list of this repository: the newest result of a
-// commit is that of its check.
+// A preview has a page, but is in no list of the repository that it is about. The newest result of a commit is that of
+// its check.
 func TestPreviewIsInNoListOfOtherRepository(t *testing.T) {
 	h := newHouse(t, Config{})
 	h.guard.seen = map[int64]Level{11: Public}

@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/output"
 )
 
-// house is a handler among doubles.
+// house is a handler with test doubles.
 type house struct {
 	*Handler
 	store    *Store
@@ -127,7 +127,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A page that the reader may not see gives the same answer as a missing one, for any reason.
+// A page that the reader may not see gives the same answer as a missing page, whatever the reason.
 func TestHidden(t *testing.T) {
 	h := newHouse(t, Config{})
 	r := resultOf("x", headA, clock)
@@ -145,7 +145,7 @@ func TestHidden(t *testing.T) {
 		}
 	}
 	all := []string{at, at + "/" + r.ID, at + "/" + r.ID + "/diff-1", "/o/Octo-Org", "/o/Octo-Org/fleet.gitops", "/o/no/no"}
-	for _, path := range all[:5] { // all are kept when access ends
+	for _, path := range all[:5] { // pages that were served before access ends
 		if w := h.ask(http.MethodGet, path); w.Code != http.StatusOK {
 			t.Fatalf("%s: %d", path, w.Code)
 		}
@@ -212,8 +212,8 @@ func TestConditionalAndCompressed(t *testing.T) {
 	}
 }
 
-// A page is made once for all readers, and the store is asked at most once in a while; a removed result is not shown
-// any longer than that.
+// A page is rendered once for all readers, and the store is read again only after a while. A removed result disappears
+// after that time at the latest.
 func TestMadeOnce(t *testing.T) {
 	h := newHouse(t, Config{})
 	r := resultOf("x", headA, clock)
@@ -245,7 +245,7 @@ func TestMadeOnce(t *testing.T) {
 	}
 }
 
-// If too many pages must be made at a time, requests are refused with the time to retry.
+// If too many pages are rendered at the same time, requests are refused with a Retry-After header.
 func TestTooManyAtATime(t *testing.T) {
 	h := newHouse(t, Config{})
 	h.readers = make(chan struct{}, 3)

@@ -14,12 +14,12 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// HTML is a results.Renderer: it makes the pages of package page.
+// HTML is a results.Renderer: it renders the pages with package output.
 type HTML struct {
 	SignIn bool // readers can sign in
 }
 
-// frame is what is around a page.
+// frame returns the header of a page: its name, links, and the controls to sign in and out.
 func (of HTML) frame(v View, name output.Link) output.Frame {
 	f := output.Frame{Name: name, Static: v.Base + "/static/"}
 	switch {
@@ -42,7 +42,7 @@ func (of HTML) Result(w io.Writer, r *Stored, v View) error {
 	return of.whole(r, v).Write(w)
 }
 
-// titles are what a result is about.
+// titles returns the name of the pull request, branch or merge group that a result is about, with a detail.
 func titles(r *Stored) (name output.Link, detail string) {
 	name = output.Link{Text: r.Repository.String(), Address: r.RepositoryURL()}
 	detail = r.Branch
@@ -58,7 +58,7 @@ func titles(r *Stored) (name output.Link, detail string) {
 	return name, detail
 }
 
-// whole is the page of a result that has a report.
+// whole returns the page of a result that has a report.
 func (of HTML) whole(r *Stored, v View) *output.Page {
 	name, detail := titles(r)
 	drafts := ""
@@ -75,7 +75,7 @@ func (of HTML) whole(r *Stored, v View) *output.Page {
 	return p
 }
 
-// notices are what the page of a result lacks.
+// notices returns sentences about what the page of a result lacks.
 func notices(r *Stored, v View) (list []string) {
 	switch {
 	case r.TooLarge:
@@ -106,11 +106,11 @@ func notices(r *Stored, v View) (list []string) {
 	return list
 }
 
-// leftOut describes what the fields of a report are that may be left out.
+// leftOut describes, for each field of a report that may be left out, what it contains.
 var leftOut = map[string]string{"differences": "the rendered differences", "images": "the changes of images",
 	"bumps": "what other versions change", "preview": "the preview of the rules", "excerpts": "the source lines"}
 
-// resultFacts are what a result knows beside its report.
+// resultFacts returns the facts of a result that its report does not contain.
 func resultFacts(r *Stored, v View) (facts []output.Fact) {
 	add := func(label string, items ...output.Link) {
 		if len(items) > 0 && items[0].Text != "" {
@@ -224,7 +224,7 @@ func exception(e *Exception, checked time.Time, blob func(string, int) string) o
 		row.Ends = "never"
 	case e.Expires.IsZero() && e.Expired:
 		row.Ends = "ended"
-	case e.Expires.IsZero(): // stored by an earlier version, which did not say
+	case e.Expires.IsZero(): // stored by an earlier version, which did not store Never
 		row.Ends = "not known"
 	case e.Expired || e.Expires.Before(checked):
 		row.Ends = "ended on " + date(e.Expires)
@@ -282,10 +282,10 @@ func result(e *Entry, r forge.Repository, name output.Link, v View) output.Resul
 		Page: output.Link{Text: output.Line(e.Title), Address: v.Base + e.Path(r)}}
 }
 
-// chartPolicies is how many policies have a color of their own.
+// chartPolicies is how many policies have their own color in a chart.
 const chartPolicies = 5
 
-// chart are the violations of the default branch by policy, the oldest report first; nil where there is no report.
+// chart returns the violations of the default branch by policy, the oldest report first; nil if there is no report.
 func chart(o *Overview) *output.Chart {
 	if len(o.Branch) == 0 {
 		return nil
@@ -313,7 +313,7 @@ func chart(o *Overview) *output.Chart {
 	}
 	last := len(c.Legend) - 1
 	if !slices.ContainsFunc(c.Bars, func(b output.Bar) bool { return b.Parts[last] > 0 }) {
-		c.Legend = c.Legend[:last] // there are no others
+		c.Legend = c.Legend[:last] // no bar has violations of other policies
 		for i := range c.Bars {
 			c.Bars[i].Parts = c.Bars[i].Parts[:last]
 		}
@@ -322,7 +322,8 @@ func chart(o *Overview) *output.Chart {
 	return c
 }
 
-// spark are the violations of a repository's default branch, those that block below; nil where there is no report.
+// spark returns the violations of a repository's default branch, the blocking ones at the bottom; nil if there is no
+// report.
 func spark(s *Summary) *output.Chart {
 	if len(s.Trend) == 0 {
 		return nil
@@ -335,7 +336,7 @@ func spark(s *Summary) *output.Chart {
 	return c
 }
 
-// overTime describes what a chart shows.
+// overTime returns a sentence that describes what a chart shows.
 func overTime(c *output.Chart) string {
 	last := len(c.Bars) - 1
 	reports := report.Count(len(c.Bars), "report", "reports")
@@ -348,8 +349,8 @@ func overTime(c *output.Chart) string {
 
 func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
-// policyRows compares the violations of the newest report with those of the first one that is drawn. What one of them
-// does not list is not violated, unless it lists the most violated policies only.
+// policyRows compares the violations of the newest report with those of the first report in the chart. A policy that an
+// entry does not list has no violations, unless the entry lists the most violated policies only.
 func policyRows(first, newest *Entry) (rows []output.PolicyRow) {
 	before := map[string]int{}
 	for _, v := range first.Violations {
@@ -379,7 +380,7 @@ func policyRows(first, newest *Entry) (rows []output.PolicyRow) {
 	return rows
 }
 
-// change is a number with its sign.
+// change formats a number with its sign.
 func change(n int) string {
 	switch {
 	case n < 0:

@@ -19,7 +19,7 @@ import (
 
 func natsLimits() Limits { return Limits{Bytes: 64 << 20, Age: time.Hour} }
 
-// inQueue is a store beside the jobs, as the server has it.
+// inQueue returns a store in the same NATS server as the jobs, as in the server.
 func inQueue(q *store.Queue, l Limits) *Store {
 	return NewStore(q.Bucket("RESULTS", l.IndexBytes(), l.Age), q.Bucket("REPORTS", l.DataBytes(), l.Age), l, nil)
 }
@@ -34,7 +34,7 @@ func openQueue(t *testing.T, c store.Config) *store.Queue {
 	return q
 }
 
-// large has a report of that many bytes that cannot be compressed much.
+// large returns a result whose report has size bytes that do not compress well.
 func large(n, size int) *Stored {
 	r := resultOf(fmt.Sprint(n), headA, time.Now())
 	r.Pull.Number = n + 1
@@ -46,7 +46,7 @@ func large(n, size int) *Stored {
 
 const childDir = "LINTEL_RESULTS_TEST_DIR"
 
-// TestMain lets the test binary be the process that is killed while it stores results.
+// TestMain lets the test binary also be the process that is killed while it stores results.
 func TestMain(m *testing.M) {
 	dir := os.Getenv(childDir)
 	if dir == "" {
@@ -67,7 +67,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// What was stored is there, and whole, after the process was killed in the middle of the next one.
+// Stored results are whole after the process is killed while it stores the next one.
 func TestSurvivesKill(t *testing.T) {
 	dir := t.TempDir()
 	stored := 0
@@ -88,7 +88,7 @@ func TestSurvivesKill(t *testing.T) {
 			}
 			stored = max(stored, n+1)
 		}
-		<-time.After(time.Duration(round) * 7 * time.Millisecond) // somewhere in the next one
+		<-time.After(time.Duration(round) * 7 * time.Millisecond) // at different moments while it stores the next result
 		_ = child.Process.Kill()
 		_ = child.Wait()
 
@@ -115,7 +115,7 @@ func TestSurvivesKill(t *testing.T) {
 	}
 }
 
-// Replicas see what one of them stored at once, and after all of them began anew.
+// A result that one replica stored is visible to the others at once, and after all of them restart.
 func TestReplicasShare(t *testing.T) {
 	n, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(),
 		NoSigs: true, NoLog: true})
@@ -130,7 +130,7 @@ func TestReplicasShare(t *testing.T) {
 	config := store.Config{URL: n.ClientURL()}
 	first, second := openQueue(t, config), openQueue(t, config)
 	a, b := inQueue(first, natsLimits()), inQueue(second, natsLimits())
-	r := large(0, 1_500_000) // several values
+	r := large(0, 1_500_000) // more than one value
 	put(t, a, r)
 	if got := load(t, b, 11, headA, r.ID); got.Report == nil || got.Report.Title != "2 violations" || r.Parts.Count < 2 {
 		t.Errorf("the other replica has %+v", got)
@@ -166,8 +166,8 @@ func TestReplicasShare(t *testing.T) {
 	}
 }
 
-// All results together take no more than they may: the oldest reports go, and their pages say so.
-func TestBytes(t *testing.T) {
+// All results together stay within Limits.Bytes: the oldest reports are removed, and their pages say so.
+func TestBytesLimitRemovesOldestReports(t *testing.T) {
 	q := openQueue(t, store.Config{Dir: t.TempDir()})
 	limits := Limits{Bytes: 4 << 20, Age: time.Hour}
 	s := inQueue(q, limits)

@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	// maxEntries is how many results a repository's overview has: of pull requests, and of the default branch.
+	// maxEntries limits the results in a repository's overview: those of pull requests, and those of the default
+	// branch.
 	maxEntries = 200
-	// maxPolicies, maxExceptions and maxNotChecked bound what the overview keeps of one result, the most important first.
+	// These limit what the overview stores of one result. The most important policies, exceptions and roots are kept.
 	maxPolicies, maxExceptions, maxNotChecked = 40, 200, 200
 )
 
-// Overview is what the page of a repository shows. It is kept beside the results, and none of them is read for it.
+// Overview is what the page of a repository shows. It is stored beside the results, so the page reads no result.
 type Overview struct {
 	Schema     int              `json:"schema"`
 	Repository forge.Repository `json:"repository"`
@@ -26,8 +27,8 @@ type Overview struct {
 	Pulls      []Entry          `json:"pulls,omitempty"`  // the newest result of each pull request, newest first
 	Branch     []Entry          `json:"branch,omitempty"` // the reports of the default branch, newest first
 
-	// Of the newest report of the default branch.
-	Exceptions     []Exception         `json:"exceptions,omitempty"` // those that end first, first
+	// The following fields are of the newest report of the default branch.
+	Exceptions     []Exception         `json:"exceptions,omitempty"` // the next to expire first
 	MoreExceptions int                 `json:"moreExceptions,omitempty"`
 	NotChecked     []report.NotChecked `json:"notChecked,omitempty"`
 	MoreNotChecked int                 `json:"moreNotChecked,omitempty"`
@@ -38,41 +39,41 @@ type Entry struct {
 	ID         string            `json:"id"`
 	Head       string            `json:"head"`
 	Pull       int               `json:"pull,omitempty"`
-	Name       string            `json:"name,omitempty"` // title of the pull request, or name of the branch
+	Name       string            `json:"name,omitempty"` // title of the pull request or name of the branch
 	Author     string            `json:"author,omitempty"`
 	Conclusion report.Conclusion `json:"conclusion"`
 	Title      string            `json:"title"`
 	Completed  time.Time         `json:"completed"`
-	Violations []Violations      `json:"violations,omitempty"` // of the default branch, most first
-	Total      int               `json:"total"`                // violations of all policies, exempted ones not counted
-	Blocking   int               `json:"blocking"`             // of these, those that block
+	Violations []Violations      `json:"violations,omitempty"` // of the default branch, the most violated policy first
+	Total      int               `json:"total"`                // violations of all policies, without exempted ones
+	Blocking   int               `json:"blocking"`             // number of Total that block
 	NotChecked int               `json:"notChecked"`
-	Resources  int               `json:"resources"` // that were evaluated
+	Resources  int               `json:"resources"` // number of evaluated resources
 }
 
-// Violations counts those of one policy.
+// Violations counts the violations of one policy.
 type Violations struct {
 	Policy   string `json:"policy"`
-	Severity string `json:"severity,omitempty"` // the worst of its findings; empty: it states none
+	Severity string `json:"severity,omitempty"` // the worst of its findings; empty: the policy states none
 	Count    int    `json:"count"`
 }
 
-// Exception is a merged exception that is in effect, or that somebody should look at.
+// Exception is a merged exception that is in effect, or that needs attention.
 type Exception struct {
 	Name    string    `json:"name"`
 	Path    string    `json:"path"`
 	Line    int       `json:"line,omitempty"`
-	Expires time.Time `json:"expires,omitzero"` // zero: never, where Never says so, or not known
+	Expires time.Time `json:"expires,omitzero"` // zero: never if Never is set, otherwise unknown
 	Never   bool      `json:"never,omitempty"`
 	Expired bool      `json:"expired,omitempty"`
 	Unused  bool      `json:"unused,omitempty"`
-	Covers  int       `json:"covers"` // findings that it covers
+	Covers  int       `json:"covers"` // number of findings that it covers
 }
 
-// maxOverview bounds an overview that is read back.
+// maxOverview limits the size of an overview that is read from the store.
 const maxOverview = 32 << 20
 
-// decodeOverview is an empty one where there is none, or one that cannot be read.
+// decodeOverview returns an empty overview if there is none, or if it cannot be read.
 func decodeOverview(data []byte) *Overview {
 	o := &Overview{}
 	plain, err := decompress(data, maxOverview)
@@ -82,8 +83,8 @@ func decodeOverview(data []byte) *Overview {
 	return o
 }
 
-// encode leaves out what there is no room for, half of every list at a time: a repository with odd names has no
-// smaller right to be stored.
+// encode returns the overview as compressed JSON. While it is too large, every list is cut to half its length, so that
+// a repository with very long names can be stored, too.
 func (o *Overview) encode() ([]byte, error) {
 	for {
 		plain, err := json.Marshal(o)
@@ -96,7 +97,7 @@ func (o *Overview) encode() ([]byte, error) {
 	}
 }
 
-// limit cuts the lists of the newest report and counts what they had more.
+// limit cuts the lists of the newest report, and counts the items that it removes.
 func (o *Overview) limit(exceptions, notChecked int) {
 	if n := len(o.Exceptions) - exceptions; n > 0 {
 		o.Exceptions, o.MoreExceptions = o.Exceptions[:exceptions], o.MoreExceptions+n
@@ -109,7 +110,7 @@ func (o *Overview) limit(exceptions, notChecked int) {
 // Path is the path of the page of an entry's result.
 func (e *Entry) Path(r forge.Repository) string { return ResultsPath(r, e.Head) + "/" + e.ID }
 
-// entryOf sums a result up.
+// entryOf returns the entry of a result.
 func entryOf(m *Meta, rep *report.Report) Entry {
 	e := Entry{ID: m.ID, Head: m.Head, Name: m.Branch, Conclusion: m.Conclusion, Title: m.Title, Completed: m.Completed,
 		NotChecked: len(rep.NotChecked), Resources: rep.Stats.Resources}
@@ -146,11 +147,11 @@ func entryOf(m *Meta, rep *report.Report) Entry {
 	return e
 }
 
-// add puts a result into the overview, in place of the same one and of older ones of its pull request. One that is
-// older than what is there changes little: it has its place in the order, and its pull request goes on to show the newer
-// one. What is from the future, of a clock that was wrong, is not newer.
+// add puts a result into the overview, in place of the same result and of older results of its pull request. A result
+// that is older than a stored one is only put in its place in the order: its pull request keeps the newer result. A
+// result with a time in the future, written with a wrong clock, does not count as newer.
 func (o *Overview) add(m *Meta, rep *report.Report, now time.Time) {
-	rep = rep.Withhold(m.foreign()) // it is the same for all readers
+	rep = rep.Withhold(m.foreign()) // the overview is the same for all readers
 	e := entryOf(m, rep)
 	newer := func(p Entry) bool { return p.Completed.After(e.Completed) && !p.Completed.After(now) }
 	o.Schema, o.Repository, o.GitHub = Schema, m.Repository, m.GitHub
@@ -169,7 +170,7 @@ func (o *Overview) add(m *Meta, rep *report.Report, now time.Time) {
 	}
 }
 
-// insert puts an entry behind those that are newer, the newest first, and takes out what is the same.
+// insert puts an entry behind all newer entries of a list, and removes the entries that are the same.
 func insert(list []Entry, e Entry, newer, same func(Entry) bool) []Entry {
 	list = slices.DeleteFunc(list, same)
 	at := slices.IndexFunc(list, func(p Entry) bool { return !newer(p) })
@@ -180,7 +181,7 @@ func insert(list []Entry, e Entry, newer, same func(Entry) bool) []Entry {
 	return list[:min(len(list), maxEntries)]
 }
 
-// exceptionsOf are those in effect, and those that somebody should look at: the ones that end first, first.
+// exceptionsOf returns the exceptions that are in effect, or that need attention; the next to expire comes first.
 func exceptionsOf(rep *report.Report) []Exception {
 	type place struct {
 		path string
@@ -208,7 +209,7 @@ func exceptionsOf(rep *report.Report) []Exception {
 	return list
 }
 
-// prune drops what is older than results are kept.
+// prune removes entries that are older than results are kept.
 func (o *Overview) prune(before time.Time) {
 	old := func(e Entry) bool { return e.Completed.Before(before) }
 	o.Pulls, o.Branch = slices.DeleteFunc(o.Pulls, old), slices.DeleteFunc(o.Branch, old)

@@ -63,7 +63,7 @@ func TestPagesOfResults(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, b.String())
 		}
 	}
-	branch := storedResult("Words") // which has no button
+	branch := storedResult("Words") // has no button
 	branch.Pull, branch.Command = nil, "lintel check --all --defaults octo/.lintel"
 	b.Reset()
 	if err := (HTML{}).Result(&b, branch, view); err != nil || !strings.Contains(b.String(), branch.Command+" --draft-exceptions -<") {
@@ -84,7 +84,7 @@ func TestPagesOfResults(t *testing.T) {
 	}
 }
 
-// Where readers can sign in a page has a control for it, which leads back to the page, or one to sign out.
+// If readers can sign in, a page has a button to sign in, which returns to the page, or to sign out.
 func TestPagesLeadToTheSignIn(t *testing.T) {
 	here := View{Base: "/lintel", Here: "/lintel/o/octo"}
 	known := here
@@ -94,10 +94,10 @@ func TestPagesLeadToTheSignIn(t *testing.T) {
 		view    View
 		in, out bool
 	}{
-		"nobody":             {HTML{SignIn: true}, here, true, false},
-		"somebody":           {HTML{SignIn: true}, known, false, true},
-		"nobody can":         {HTML{}, here, false, false},
-		"nowhere to go back": {HTML{SignIn: true}, View{Base: "/lintel"}, false, false},
+		"not signed in":             {HTML{SignIn: true}, here, true, false},
+		"signed in":                 {HTML{SignIn: true}, known, false, true},
+		"sign-in is not configured": {HTML{}, here, false, false},
+		"page without path":         {HTML{SignIn: true}, View{Base: "/lintel"}, false, false},
 	} {
 		for kind, write := range map[string]func(b *bytes.Buffer) error{
 			"result":       func(b *bytes.Buffer) error { return c.of.Result(b, storedResult("Words"), c.view) },
@@ -146,8 +146,8 @@ func TestPagesOfRepositories(t *testing.T) {
 	}
 }
 
-// What a repository or GitHub says is text on these pages, too.
-func TestPagesHaveNoMarkupOfOthers(t *testing.T) {
+// Text of a repository or of GitHub is never markup on these pages.
+func TestForeignTextIsNoMarkup(t *testing.T) {
 	const attack = `"><script>pwned()</script><img src=x onerror=pwned()>`
 	for name, write := range map[string]func(b *bytes.Buffer) error{
 		"result":     func(b *bytes.Buffer) error { return HTML{}.Result(b, storedResult(attack), View{}) },
@@ -166,7 +166,7 @@ func TestPagesHaveNoMarkupOfOthers(t *testing.T) {
 	}
 }
 
-// The page of a repository with rules leads to what its pull requests would change elsewhere.
+// The page of a rules repository links the previews of its pull requests.
 func TestRulesRepositoryLinksFleetPreviews(t *testing.T) {
 	o := overview("Words")
 	v := View{Base: "/lintel", More: true, Previews: []PreviewResult{{Number: 12, Repository: forge.Repository{Repo: forge.Repo{Owner: "octo", Name: "user"}}, ID: "1d", Head: "c0ffee", Conclusion: report.Neutral, Title: "Once merged: <1> new failure"}}}
@@ -183,7 +183,7 @@ func TestRulesRepositoryLinksFleetPreviews(t *testing.T) {
 	}
 }
 
-// A page about what another repository's change would bring says that, and gives no advice for this one.
+// A preview page names the repository of the change, and gives no advice for the repository shown.
 func TestPreviewPageNamesItsRepository(t *testing.T) {
 	rep := &report.Report{All: true, Concerned: true, Preview: &report.Preview{Policies: []report.PolicyPreview{{Policy: "owned",
 		Path: "https://github.com/octo-org/policies@" + strings.Repeat("a", 40) + "//kyverno/owned.yaml", Line: 3, Edit: report.Changed,

@@ -16,7 +16,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// PreviewOf is a pull request of a repository with rules, of which a result says what it would change in another one.
+// PreviewOf identifies a pull request of a rules repository. A preview result says what it would change in another
+// repository.
 type PreviewOf struct {
 	Repository forge.Repository `json:"repository"` // of the pull request
 	Number     int              `json:"number"`
@@ -25,9 +26,9 @@ type PreviewOf struct {
 // String is owner/name#number.
 func (p PreviewOf) String() string { return fmt.Sprintf("%s#%d", p.Repository, p.Number) }
 
-// PreviewResult is the newest result about a PreviewOf in one repository, as it stands on the page of the pull request's.
+// PreviewResult is the newest result of a PreviewOf in one repository, as the page of the rules repository lists it.
 type PreviewResult struct {
-	Repository forge.Repository  `json:"repository"` // of which it says what would change
+	Repository forge.Repository  `json:"repository"` // that the pull request would change
 	Number     int               `json:"number"`     // of the pull request
 	ID         string            `json:"id"`
 	Head       string            `json:"head"`
@@ -36,15 +37,15 @@ type PreviewResult struct {
 	Completed  time.Time         `json:"completed"`
 }
 
-// Path is the path of its page.
+// Path returns the path of the result's page.
 func (o *PreviewResult) Path() string { return ResultsPath(o.Repository, o.Head) + "/" + o.ID }
 
-// previewKey is that of the newest preview of a pull request in a repository.
+// previewKey returns the key of the newest preview of a pull request in a repository.
 func previewKey(of PreviewOf, repository int64) string {
 	return fmt.Sprintf("outlook.%d.%d.%d", of.Repository.ID, of.Number, repository)
 }
 
-// listPreview has a result be found on the page of the repository whose change it is about, if it is about one.
+// listPreview lists a preview on the page of the rules repository. It does nothing for other results.
 func (s *Store) listPreview(ctx context.Context, m *Meta) error {
 	if m.Of == nil {
 		return nil
@@ -57,15 +58,15 @@ func (s *Store) listPreview(ctx context.Context, m *Meta) error {
 	return s.index.Put(ctx, previewKey(*m.Of, m.Repository.ID), data)
 }
 
-// Previews returns what is known of the pull requests of a repository in others, those of the newest pull requests first,
-// of at most maxAsked.
+// Previews returns the previews of a repository's pull requests in other repositories, at most maxAsked. Those of the
+// newest pull requests come first.
 func (s *Store) Previews(ctx context.Context, repository int64) ([]*PreviewResult, error) {
 	keys, err := s.index.Keys(ctx, fmt.Sprintf("outlook.%d.>", repository))
 	if err != nil {
 		return nil, err
 	}
 	number := func(key string) int {
-		n, _ := strconv.Atoi(strings.Split(key+"...", ".")[2]) // what is no number comes last
+		n, _ := strconv.Atoi(strings.Split(key+"...", ".")[2]) // zero for what is not a number, which comes last
 		return n
 	}
 	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(number(b), number(a)), strings.Compare(a, b)) })
@@ -84,8 +85,8 @@ func (s *Store) Previews(ctx context.Context, repository int64) ([]*PreviewResul
 	return slices.DeleteFunc(all, func(o *PreviewResult) bool { return o == nil }), err
 }
 
-// previews puts into a view what its reader may see of the pull requests of a repository in others. Which tells what is
-// shown apart from what others see; private says that not everybody sees it.
+// previews adds to a view the previews of a repository's pull requests in those other repositories that the reader may
+// see. which identifies this selection of previews; private says that one of the repositories shown is private.
 func (h *Handler) previews(r *http.Request, repository forge.Repository,
 	view *View) (which string, private bool, err error) {
 	all, err := cachedLookup(r.Context(), h, fmt.Sprintf("w/%d", repository.ID), accountLife, func(ctx context.Context) ([]*PreviewResult, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// previewOn stores what pull request n of the shop would change in another repository, and returns its page.
+// previewOn stores a preview of the shop's pull request n in another repository, and returns the path of its page.
 func (h *house) previewOn(t *testing.T, n int, id int64, name, external string) string {
 	t.Helper()
 	r := resultOf(external, headB, clock.Add(time.Duration(n)*time.Minute))
@@ -20,7 +20,7 @@ func (h *house) previewOn(t *testing.T, n int, id int64, name, external string) 
 	return r.Path()
 }
 
-// The page of a repository leads to what its pull requests would change in those repositories that the reader may see.
+// The page of a repository links the previews of its pull requests in those other repositories that the reader may see.
 func TestRepositoryPageLinksPreviews(t *testing.T) {
 	h := newHouse(t, Config{})
 	h.guard.signed = true
@@ -30,7 +30,7 @@ func TestRepositoryPageLinksPreviews(t *testing.T) {
 	h.previewOn(t, 12, 22, "secret", "two")
 	h.previewOn(t, 12, 23, "c", "three")
 	h.previewOn(t, 3, 21, "a", "old")
-	h.previewOn(t, 12, 21, "a", "four") // in place of the one before
+	h.previewOn(t, 12, 21, "a", "four") // replaces the preview before
 	ask := func(want string, private bool) {
 		t.Helper()
 		h.later(time.Minute)
@@ -51,7 +51,7 @@ func TestRepositoryPageLinksPreviews(t *testing.T) {
 	if w := h.ask(http.MethodGet, page); w.Code != http.StatusOK {
 		t.Errorf("an older one: %d", w.Code)
 	}
-	// What is gone leads nowhere.
+	// Removed repositories are not linked.
 	for _, id := range []int64{21, 11} {
 		summary, err := h.store.summary(t.Context(), id)
 		if err != nil || summary == nil {
@@ -72,7 +72,7 @@ func TestRepositoryPageLinksPreviews(t *testing.T) {
 	}
 }
 
-// A repository that everybody may read does not tell everybody what rules say that not everybody may read.
+// The page of a public repository does not show what a private repository's rules would change.
 func TestPreviewHidesPrivateRules(t *testing.T) {
 	h := newHouse(t, Config{})
 	h.guard.seen = map[int64]Level{23: Public}
@@ -84,7 +84,7 @@ func TestPreviewHidesPrivateRules(t *testing.T) {
 	if w := h.ask(http.MethodGet, page); w.Code != http.StatusOK || w.Header().Get("Cache-Control") != "private, no-store" {
 		t.Errorf("who may read the rules: %d %s", w.Code, w.Header().Get("Cache-Control"))
 	}
-	// The readers of a private repository are told what becomes of it.
+	// Readers of the private repository see what the pull request would change there.
 	h.guard.seen = map[int64]Level{23: Private}
 	if w := h.ask(http.MethodGet, page); w.Code != http.StatusOK {
 		t.Errorf("a reader: %d", w.Code)

@@ -10,19 +10,20 @@ import (
 )
 
 const (
-	// storeTimeout bounds what a check may wait for the store.
+	// storeTimeout limits how long a check waits for the store.
 	storeTimeout = 5 * time.Second
-	// storePause is how long nobody waits for a store that failed.
+	// storePause is how long the store is not asked again after it failed.
 	storePause = time.Minute
 )
 
-// ErrPaused means that the store failed a moment ago and is not asked again yet.
+// ErrPaused means that the store failed recently and is not asked again yet.
 var ErrPaused = errors.New("the store of results failed recently")
 
-// Recorder stores the results that have a page which their readers can open, and knows its address. It is safe for
+// Recorder stores the results whose page somebody can open, and returns the addresses of the pages. It is safe for
 // concurrent use.
 type Recorder struct {
-	// Room is the reason why there is no room for results, which share a disk with the jobs. Nil: there always is.
+	// Room returns an error with the reason if there is no room for results, which share a disk with the jobs. Nil:
+	// there always is room.
 	Room func() error
 
 	store     *Store
@@ -31,11 +32,11 @@ type Recorder struct {
 	now       func() time.Time
 
 	mu    sync.Mutex
-	after time.Time // nobody waits for the store before
+	after time.Time // the store is not asked before this time
 }
 
-// NewRecorder makes a Recorder of pages below a public address. Those of private repositories have readers only where
-// somebody can find out who they are: where private is true. A nil now is time.Now.
+// NewRecorder makes a Recorder for pages below a public address. private says that readers can sign in; without it,
+// results of private repositories are not stored. A nil now is time.Now.
 func NewRecorder(store *Store, publicURL string, private bool, now func() time.Time) *Recorder {
 	if now == nil {
 		now = time.Now
@@ -46,8 +47,8 @@ func NewRecorder(store *Store, publicURL string, private bool, now func() time.T
 // Records reports whether results of a repository have a page that somebody can open.
 func (k *Recorder) Records(private bool) bool { return k.private || !private }
 
-// Record stores a result and returns the absolute address of its page; "" if nobody could open it, which is not stored
-// then. It takes at most five seconds, and no time for a minute after it failed.
+// Record stores a result and returns the absolute address of its page. If nobody could open the page, it stores nothing
+// and returns "". It takes at most five seconds. For a minute after a failure, it returns ErrPaused at once.
 func (k *Recorder) Record(ctx context.Context, r *Stored) (address string, err error) {
 	if !k.Records(r.Repository.Private) {
 		return "", nil
@@ -72,7 +73,7 @@ func (k *Recorder) Record(ctx context.Context, r *Stored) (address string, err e
 	return k.publicURL + r.Path(), nil
 }
 
-// Overview is the absolute address of the page of a repository; "" if nobody could open it.
+// Overview returns the absolute address of the page of a repository; "" if nobody could open it.
 func (k *Recorder) Overview(r forge.Repository) string {
 	if !k.Records(r.Private) {
 		return ""
@@ -80,7 +81,7 @@ func (k *Recorder) Overview(r forge.Repository) string {
 	return k.publicURL + RepositoryPath(r)
 }
 
-// Published remembers the check run that shows a result.
+// Published stores the id of the check run that shows a result.
 func (k *Recorder) Published(ctx context.Context, r *Stored, checkRun int64) error {
 	if k.paused() {
 		return ErrPaused

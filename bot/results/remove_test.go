@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// whereIs is a Reached by id; one of installation 9 is not known.
+// whereIs returns a Reached that finds repositories by id, and answers for installation 9 that it does not know.
 func whereIs(all ...forge.Repository) Reached {
 	return func(installation, repository int64) (forge.Repo, bool, bool) {
 		for _, r := range all {
@@ -32,17 +32,18 @@ func resultIn(r forge.Repository) *Stored {
 	return s
 }
 
-// What is taken from the App is hidden at once, removed a day later, and shown again when it is back before.
+// A repository that is removed from the App is hidden at once and deleted a day later. If it is added again before, it
+// is shown again.
 func TestRemovedRepositoryIsHiddenThenDeleted(t *testing.T) {
 	for name, c := range map[string]struct {
 		gone        func(s *Store) error
 		shown, left string
 	}{
-		"a repository":        {func(s *Store) error { return s.Gone(t.Context(), 7, 11) }, "12 13 14", "12 13 14"},
-		"an installation":     {func(s *Store) error { return s.Gone(t.Context(), 7, 0) }, "13 14", "13 14"},
-		"one that is unknown": {func(s *Store) error { return s.Gone(t.Context(), 5, 0) }, "11 12 13 14", "11 12 13 14"},
-		"one that it left":    {func(s *Store) error { return s.Gone(t.Context(), 8, 11) }, "11 12 13 14", "11 12 13 14"},
-		"what has moved": {func(s *Store) error {
+		"repository":           {func(s *Store) error { return s.Gone(t.Context(), 7, 11) }, "12 13 14", "12 13 14"},
+		"installation":         {func(s *Store) error { return s.Gone(t.Context(), 7, 0) }, "13 14", "13 14"},
+		"unknown installation": {func(s *Store) error { return s.Gone(t.Context(), 5, 0) }, "11 12 13 14", "11 12 13 14"},
+		"former installation":  {func(s *Store) error { return s.Gone(t.Context(), 8, 11) }, "11 12 13 14", "11 12 13 14"},
+		"repository moved to another installation": {func(s *Store) error {
 			_ = s.Put(t.Context(), resultIn(ownedBy(8, 12)))
 			return s.Gone(t.Context(), 7, 0)
 		}, "12 13 14", "12 13 14"},
@@ -77,7 +78,7 @@ func TestRemovedRepositoryIsHiddenThenDeleted(t *testing.T) {
 					still = append(still, r)
 				}
 			}
-			for _, later := range []time.Duration{goneFor, goneFor + time.Second} { // to the moment
+			for _, later := range []time.Duration{goneFor, goneFor + time.Second} { // up to exactly the time of deletion
 				*now = clock.Add(later)
 				if err := s.Retain(t.Context(), whereIs(still...)); err != nil {
 					t.Fatal(err)
@@ -109,7 +110,7 @@ func (b *bucketDouble) has(filter string) bool {
 	return false
 }
 
-// The present name and owner of a repository are stored: after the App was installed again, a renaming, a transfer.
+// The new name, owner or installation is stored after a reinstallation, renaming or transfer.
 func TestRepositoryMoves(t *testing.T) {
 	for name, to := range map[string]forge.Repository{
 		"installed again": {Repo: forge.Repo{ID: 11, Installation: 70, Owner: "Octo-Org", Name: "fleet.gitops"}},
@@ -125,7 +126,7 @@ func TestRepositoryMoves(t *testing.T) {
 				}
 			}
 			if *now = clock.Add(settling); gone {
-				*now = clock.Add(time.Second) // it is back, whatever was stored last
+				*now = clock.Add(time.Second) // the repository is reached again, whichever time was stored last
 			}
 			if err := s.Retain(t.Context(), whereIs(to)); err != nil {
 				t.Fatal(err)
@@ -136,7 +137,7 @@ func TestRepositoryMoves(t *testing.T) {
 					t.Errorf("%s, gone %t: by %s there is %+v, %v", name, gone, at, found, err)
 				}
 			}
-			if err := s.Gone(t.Context(), 7, 0); err != nil { // the news of the end of the first installation, late
+			if err := s.Gone(t.Context(), 7, 0); err != nil { // the event about the removed first installation arrives late
 				t.Fatal(err)
 			}
 			if _, err := s.Find(t.Context(), to.Owner, to.Name); (err == nil) != (to.Installation != 7) {
@@ -146,8 +147,8 @@ func TestRepositoryMoves(t *testing.T) {
 	}
 }
 
-// A list of what the App reaches that is older than a result takes nothing away.
-func TestListIsOlder(t *testing.T) {
+// An older list of reachable repositories does not hide a newer result.
+func TestOlderListHidesNoNewerResult(t *testing.T) {
 	s, _, _, now := newStore(Limits{})
 	put(t, s, resultOf("x", headA, clock))
 	*now = clock.Add(settling - time.Second)
@@ -162,8 +163,8 @@ func TestListIsOlder(t *testing.T) {
 	}
 }
 
-// A repository that has the name of one that was deleted has its pages only, also when that one is removed.
-func TestNameIsGivenAgain(t *testing.T) {
+// A repository that reuses the name of a deleted one shows only its own pages, also after the deleted one is removed.
+func TestReusedNameShowsNewRepository(t *testing.T) {
 	s, _, _, now := newStore(Limits{})
 	put(t, s, resultOf("x", headA, clock))
 	again := resultOf("y", headB, clock)

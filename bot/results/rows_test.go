@@ -9,18 +9,18 @@ import (
 	"github.com/lintel-bot/lintel/checks/output"
 )
 
-// A change is said only where both reports tell it.
+// A change is shown only if both reports list the policy, or list all policies.
 func TestPolicyRows(t *testing.T) {
 	type v = Violations
 	for name, c := range map[string]struct {
 		first, newest Entry
 		want          []output.PolicyRow
 	}{
-		"all is listed": {Entry{Total: 5, Violations: []v{{Policy: "gone", Severity: "low", Count: 3}, {Policy: "a", Count: 2}}},
+		"all policies are listed": {Entry{Total: 5, Violations: []v{{Policy: "gone", Severity: "low", Count: 3}, {Policy: "a", Count: 2}}},
 			Entry{Total: 5, Violations: []v{{Policy: "new", Count: 4}, {Policy: "a", Severity: "high", Count: 1}}},
 			[]output.PolicyRow{{Policy: "new", Violations: 4, Change: "+4"}, {Policy: "a", Severity: "high", Violations: 1, Change: "−1"},
 				{Policy: "gone", Severity: "low", Change: "−3"}}},
-		"more than is listed": {Entry{Total: 9, Violations: []v{{Policy: "gone", Count: 3}, {Policy: "a", Count: 2}}},
+		"more policies than are listed": {Entry{Total: 9, Violations: []v{{Policy: "gone", Count: 3}, {Policy: "a", Count: 2}}},
 			Entry{Total: 9, Violations: []v{{Policy: "new", Count: 4}, {Policy: "a", Count: 2}}},
 			[]output.PolicyRow{{Policy: "new", Violations: 4}, {Policy: "a", Violations: 2, Change: "0"}}},
 	} {
@@ -30,7 +30,7 @@ func TestPolicyRows(t *testing.T) {
 	}
 }
 
-// The legend has others only where there are some.
+// The legend has an entry for other policies only if there are other policies.
 func TestChartLegend(t *testing.T) {
 	for total, want := range map[int]string{3: "[a]", 5: "[a others]"} {
 		o := &Overview{Branch: []Entry{{Total: total, Violations: []Violations{{Policy: "a", Count: 3}}}}}

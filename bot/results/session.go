@@ -22,43 +22,43 @@ import (
 )
 
 const (
-	// sessionLife is how long a session lasts, used or not.
+	// sessionLife is how long a session lasts, whether or not it is used.
 	sessionLife = 24 * time.Hour
-	// clocks is how far the clocks of servers may differ.
+	// clocks is how much the clocks of servers may differ.
 	clocks = 5 * time.Minute
-	// maxSessions is how many sessions a person has, of as many browsers. One more ends the others: they were forgotten, or
-	// somebody fills the store.
+	// maxSessions limits the sessions of a person, one for each browser. One more ends all others: either they were
+	// forgotten, or somebody tries to fill the store.
 	maxSessions = 20
-	// sessionTimeout bounds one question to the store, which by itself waits for a cluster to find itself.
+	// sessionTimeout limits one request to the store, which would otherwise wait until a NATS cluster has a leader.
 	sessionTimeout = 3 * time.Second
 )
 
-// session is who signed in with one browser, and when. It is stored under a hash of what the cookie has.
+// session records who signed in with one browser, and when. It is stored under a hash of the cookie's secret.
 type session struct {
 	Account forge.Account `json:"account"`
 	Begun   time.Time     `json:"begun"`
 }
 
-// secretPattern is what secret makes.
+// secretPattern matches what secret returns.
 var secretPattern = regexp.MustCompile(`^[0-9A-Za-z_-]{43}$`)
 
-// secret is 256 random bits.
+// secret returns 256 random bits, encoded as text.
 func secret() string {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // rand.Read never fails
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// digest is what the store knows of a secret.
+// digest returns the hash under which the store has a secret, so that it does not contain the secret itself.
 func digest(kind, secret string) string {
 	sum := sha256.Sum256([]byte(kind + " " + secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// holder is the name of all sessions of an account.
+// holder returns the prefix of the names of all sessions of an account.
 func holder(account int64) string { return "session." + strconv.FormatInt(account, 10) }
 
-// Reader is who sent a request, if the person is signed in and the store answers.
+// Reader returns the login of the person who sent a request, if the person is signed in and the store answers.
 func (a *Access) Reader(r *http.Request) (login string, signedIn bool) {
 	who, err := a.reader(r.Context(), r)
 	if err != nil || who == nil {
@@ -67,17 +67,17 @@ func (a *Access) Reader(r *http.Request) (login string, signedIn bool) {
 	return who.Account.Login, true
 }
 
-// memoKey is where a request has its session for an Access, looked up when it is first asked for.
+// memoKey is the key of a request's context for the session that an Access looked up.
 type memoKey struct{ of *Access }
 
-// Once is a request whose session is looked up at most once, so that all answers about it are of one piece, and a page
-// about many repositories does not ask for each.
+// Once returns a request whose session is looked up at most once. All decisions about it are then consistent, and a
+// page about many repositories does not look the session up for each of them.
 func (a *Access) Once(r *http.Request) *http.Request {
 	find := sync.OnceValues(func() (*session, error) { return a.find(r.Context(), r) })
 	return r.WithContext(context.WithValue(r.Context(), memoKey{a}, find))
 }
 
-// reader is the session of a request, nil if there is none in force.
+// reader returns the session of a request; nil if there is no valid one.
 func (a *Access) reader(ctx context.Context, r *http.Request) (*session, error) {
 	if find, ok := ctx.Value(memoKey{a}).(func() (*session, error)); ok {
 		return find()
@@ -85,7 +85,7 @@ func (a *Access) reader(ctx context.Context, r *http.Request) (*session, error) 
 	return a.find(ctx, r)
 }
 
-// find asks the store for it.
+// find looks up the session of a request in the store.
 func (a *Access) find(ctx context.Context, r *http.Request) (*session, error) {
 	if !a.CanSignIn() {
 		return nil, nil
@@ -106,7 +106,8 @@ func (a *Access) find(ctx context.Context, r *http.Request) (*session, error) {
 	}
 	now := a.config.Now()
 	if now.Before(s.Begun.Add(-clocks)) {
-		// A clock was wrong, then or now. It must not come into force once its time has come, and last a day from then.
+		// The session is from the future: a clock was wrong, then or now. If it stayed, it would become valid at that
+		// time and last a day from then.
 		return nil, a.config.Sessions.Remove(ctx, name)
 	}
 	if !now.Before(s.Begun.Add(sessionLife)) {
@@ -115,10 +116,11 @@ func (a *Access) find(ctx context.Context, r *http.Request) (*session, error) {
 	return &s, nil
 }
 
-// cookiePattern is the cookie of a session: the account that it belongs to, and a secret.
+// cookiePattern matches the cookie of a session: the account that it belongs to, and a secret.
 var cookiePattern = regexp.MustCompile(`^[1-9][0-9]{0,18}\.[0-9A-Za-z_-]{43}$`)
 
-// sessionName is where the session of a request's cookie is stored, and whose it says that it is; "" if it has none.
+// sessionName returns the name under which the session of a request's cookie is stored, and the account that the cookie
+// claims; "" without a valid cookie.
 func (a *Access) sessionName(r *http.Request) (name string, account int64) {
 	cookie, err := r.Cookie(a.cookieName("session"))
 	if err != nil || !cookiePattern.MatchString(cookie.Value) {
@@ -131,7 +133,7 @@ func (a *Access) sessionName(r *http.Request) (name string, account int64) {
 	return holder(account) + "." + digest("session", id), account
 }
 
-// begin starts a session, with an id that nobody knew before, and ends the one that the browser had.
+// begin starts a session with a new secret, and ends the session that the browser had before.
 func (a *Access) begin(ctx context.Context, w http.ResponseWriter, r *http.Request, account forge.Account) error {
 	id, all := secret(), holder(account.ID)
 	data, err := json.Marshal(session{Account: account, Begun: a.config.Now().UTC().Truncate(time.Second)})
@@ -156,8 +158,8 @@ func (a *Access) begin(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return nil
 }
 
-// end ends the session that a request's cookie names. Where there is none the store is read and nothing else: anybody can
-// make cookies up.
+// end ends the session that a request's cookie names. If there is no such session, nothing is written to the store,
+// since anybody can make up cookies.
 func (a *Access) end(ctx context.Context, r *http.Request) error {
 	name, _ := a.sessionName(r)
 	if name == "" {
@@ -169,8 +171,7 @@ func (a *Access) end(ctx context.Context, r *http.Request) error {
 	return a.config.Sessions.Remove(ctx, name)
 }
 
-// Revoke ends all sessions of an account, on every server: the person took back at GitHub what was allowed at the
-// sign-in.
+// Revoke ends all sessions of an account on every server, after the person revoked the App's authorization at GitHub.
 func (a *Access) Revoke(ctx context.Context, account int64) error {
 	if !a.CanSignIn() || account <= 0 {
 		return nil
@@ -179,16 +180,16 @@ func (a *Access) Revoke(ctx context.Context, account int64) error {
 }
 
 const (
-	// attemptLife is as long as GitHub's code lives.
+	// attemptLife is the lifetime of the code that GitHub hands out.
 	attemptLife = 10 * time.Minute
-	// maxAttempts is how many sign-ins one browser has under way; it is bounded because all their cookies come with each
+	// maxAttempts limits the unfinished sign-ins of one browser, because the browser sends all their cookies with each
 	// request.
 	maxAttempts = 4
 	maxCookie   = 4 << 10
 )
 
-// cookieName is a name that no other program of this host has: cookies know no ports. With the prefix, browsers take
-// it only from this host, over https, for all paths
+// cookieName returns a name that no other program on this host uses, since cookies are shared by all ports. With the
+// prefix, browsers accept the cookie only from this host, over https, for all paths
 // (https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis#section-4.1.3.2).
 func (a *Access) cookieName(what string) string {
 	if a.secure {
@@ -197,7 +198,8 @@ func (a *Access) cookieName(what string) string {
 	return "lintel-" + what
 }
 
-// setCookie sets a cookie that no script sees and no form of another site sends; a life of zero removes it.
+// setCookie sets a cookie that scripts cannot read and that browsers do not send with forms of other sites. A life of
+// zero removes it.
 func (a *Access) setCookie(w http.ResponseWriter, name, value string, life time.Duration) {
 	age := int(life / time.Second)
 	if age == 0 {
@@ -207,8 +209,8 @@ func (a *Access) setCookie(w http.ResponseWriter, name, value string, life time.
 		SameSite: http.SameSiteLaxMode})
 }
 
-// attempt is a sign-in under way. Only the browser has it, in a cookie that it cannot read or change, so the state is
-// bound to the browser, and every server can go on with it.
+// attempt is an unfinished sign-in. It is stored only in a cookie of the browser, which the browser cannot read or
+// change. The state is therefore bound to the browser, and every server can finish the sign-in.
 type attempt struct {
 	State    string    `json:"state"`
 	Verifier string    `json:"verifier"` // of PKCE
@@ -216,7 +218,8 @@ type attempt struct {
 	Begun    time.Time `json:"begun"`
 }
 
-// seal is of the client secret as it is now. A sign-in that is under way while the secret changes begins anew.
+// seal returns the cipher for cookies, with a key made of the present client secret. If the secret changes, unfinished
+// sign-ins start again.
 func (a *Access) seal() (cipher.AEAD, error) {
 	key := a.config.SignIn.Key("cookie of a sign-in")
 	block, err := aes.NewCipher(key[:])
@@ -226,10 +229,11 @@ func (a *Access) seal() (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// attemptCookie is the name of the cookie of a state. Two tabs can sign in at a time.
+// attemptCookie returns the name of the cookie for a state. It differs by state, so that two tabs can sign in at the
+// same time.
 func (a *Access) attemptCookie(state string) string { return a.cookieName("sign-in-" + state[:8]) }
 
-// start gives the browser an attempt. Of too many it forgets the others.
+// start stores an attempt in a cookie of the browser. If there are too many, it removes the others.
 func (a *Access) start(w http.ResponseWriter, r *http.Request, t attempt) error {
 	prefix := a.cookieName("sign-in-")
 	var others []string
@@ -256,8 +260,8 @@ func (a *Access) start(w http.ResponseWriter, r *http.Request, t attempt) error 
 	return nil
 }
 
-// resume is the attempt that this browser started with a state, nil if it did not, or too long ago. The cookie is
-// removed: an attempt is good for one return.
+// resume returns the attempt that this browser started with a state; nil if it did not, or too long ago. It removes the
+// cookie, so that an attempt can be used only once.
 func (a *Access) resume(w http.ResponseWriter, r *http.Request, state string) *attempt {
 	if !secretPattern.MatchString(state) {
 		return nil

@@ -21,7 +21,7 @@ func TestSession(t *testing.T) {
 	alice.sees("signed in", http.StatusOK)
 	id := alice.cookie("lintel-session")
 
-	// Another server, and one after a restart, know it, too.
+	// Another server, and a server after a restart, accept the session.
 	_, s.pages = s.serve(nil)
 	alice.sees("at another server", http.StatusOK)
 	s.jobs.Close()
@@ -39,7 +39,7 @@ func TestSession(t *testing.T) {
 		b.sees("forged "+forged, http.StatusSeeOther)
 	}
 
-	// A sign-in anew ends the session that the browser had.
+	// A new sign-in ends the session that the browser had before.
 	alice.get("/auth/login?return=/r/fleet")
 	thief := s.browser()
 	thief.set("lintel-session", id)
@@ -50,7 +50,7 @@ func TestSession(t *testing.T) {
 	s.clock.add(time.Second)
 	alice.sees("a day later", http.StatusSeeOther)
 
-	// The control ends it, here and for who stole it.
+	// The button to sign out ends the session, also for somebody who stole the cookie.
 	alice.get("/auth/login?return=/r/fleet")
 	alice.sees("signed in again", http.StatusOK)
 	thief.set("lintel-session", alice.cookie("lintel-session"))
@@ -59,15 +59,15 @@ func TestSession(t *testing.T) {
 		t.Errorf("sign-out by GET: %d", got.status)
 	}
 	for name, header := range map[string]http.Header{
-		"another site":              {"Origin": {"https://evil.example.com"}},
-		"another site's frame":      {"Origin": {"null"}},
-		"another port":              {"Origin": {s.hub.URL()}},
-		"two":                       {"Origin": {s.url, "https://evil.example.com"}},
-		"another site, by its page": {"Referer": {"https://evil.example.com/" + s.url}},
-		"a subdomain":               {"Referer": {s.url + ".evil.example.com/"}},
-		"no address":                {"Referer": {"://"}},
-		"cross-site":                {"Origin": {s.url}, "Sec-Fetch-Site": {"cross-site"}},
-		"same-site":                 {"Sec-Fetch-Site": {"same-site"}},
+		"another site":                {"Origin": {"https://evil.example.com"}},
+		"another site's frame":        {"Origin": {"null"}},
+		"another port":                {"Origin": {s.hub.URL()}},
+		"two origins":                 {"Origin": {s.url, "https://evil.example.com"}},
+		"another site as referrer":    {"Referer": {"https://evil.example.com/" + s.url}},
+		"longer host as referrer":     {"Referer": {s.url + ".evil.example.com/"}},
+		"referrer that is no address": {"Referer": {"://"}},
+		"cross-site":                  {"Origin": {s.url}, "Sec-Fetch-Site": {"cross-site"}},
+		"same-site":                   {"Sec-Fetch-Site": {"same-site"}},
 	} {
 		if got := alice.do(http.MethodPost, "/auth/sign-out", header); got.status != http.StatusForbidden {
 			t.Errorf("sign-out from %s: %d", name, got.status)
@@ -84,7 +84,7 @@ func TestSession(t *testing.T) {
 	}
 	alice.sees("signed out", http.StatusSeeOther)
 	thief.sees("stolen, and signed out", http.StatusSeeOther)
-	// GitHub would have the next page sign alice in again, and is told to ask; then it goes on as before.
+	// After a sign-out, GitHub is told to let the reader choose an account; then the sign-in continues as before.
 	asked := alice.get("/r/fleet")
 	query := asked.url.Query()
 	if asked.url.Path != "/login/oauth/authorize" || query.Get("prompt") != "select_account" {
@@ -96,7 +96,7 @@ func TestSession(t *testing.T) {
 		alice.cookie("lintel-signed-out") != "" {
 		t.Errorf("signed in again: %d at %s", got.status, got.url)
 	}
-	// By a form of our own page, in a browser that names the page only; and without a session.
+	// The button also works in a browser that sends only a Referer header, and without a session.
 	for range 2 {
 		got = alice.do(http.MethodPost, "/auth/sign-out", http.Header{"Referer": {s.url + "/r/fleet"}})
 		if got.status != http.StatusOK {
@@ -110,8 +110,8 @@ func TestSession(t *testing.T) {
 func TestWrongClock(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct {
-		jumps []time.Duration // after the sign-in, one after the other
-		want  []int           // what alice gets after each
+		jumps []time.Duration // of the clock after the sign-in, in order
+		want  []int           // status of the page after each jump
 	}{
 		"a little back":         {[]time.Duration{-clocks}, []int{200}},
 		"back":                  {[]time.Duration{-day, day}, []int{303, 303}},
@@ -131,7 +131,7 @@ func TestWrongClock(t *testing.T) {
 			}
 		})
 	}
-	// What GitHub said is forgotten when the clock goes back.
+	// GitHub's cached answers are dropped if the clock goes back.
 	for _, public := range []bool{true, false} {
 		s := newScene(t, nil)
 		s.public(public)
@@ -157,7 +157,7 @@ func TestRevoke(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	another, _ := s.serve(nil) // of the servers
+	another, _ := s.serve(nil) // another server
 	for _, nobody := range []int64{0, -1} {
 		if err := another.Revoke(t.Context(), nobody); err != nil {
 			t.Error(err)

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// exchangeBurst and exchangeRate (a second) bound how often a state is used up, and GitHub asked who somebody is:
-	// anybody can come back with a code.
+	// exchangeBurst and exchangeRate (per second) limit how often states are used and codes exchanged at GitHub, since
+	// anybody can send a request with a code.
 	exchangeBurst, exchangeRate = 100, 20
 	maxForm                     = 4 << 10
-	// signedOut is the cookie of a browser whose reader signed out. GitHub would send it back signed in at the next page,
-	// without a word, and is told to ask.
+	// signedOut is the cookie of a browser whose reader signed out. Otherwise, GitHub would sign the reader in again at
+	// the next page without a question. With the cookie, GitHub lets the reader choose an account.
 	signedOut = "signed-out"
 )
 
-// home describes where the pages are, and who is signed in.
+// home shows where the pages are, and who is signed in.
 func (a *Access) home(w http.ResponseWriter, r *http.Request) {
 	p := notice{Title: "Lintel", Text: "Each result has its own page; its check run on GitHub links to it."}
 	var ok bool
@@ -36,7 +36,7 @@ func (a *Access) home(w http.ResponseWriter, r *http.Request) {
 	a.show(w, http.StatusOK, p)
 }
 
-// login sends a browser to GitHub. It costs nothing but a cookie.
+// login sends a browser to GitHub. The server stores nothing for it; the state is in a cookie.
 func (a *Access) login(w http.ResponseWriter, r *http.Request) {
 	t := attempt{State: secret(), Verifier: secret(), Return: a.back(r.URL.Query().Get("return")),
 		Begun: a.config.Now().UTC()}
@@ -50,12 +50,12 @@ func (a *Access) login(w http.ResponseWriter, r *http.Request) {
 		oauth2.S256ChallengeFromVerifier(t.Verifier), err == nil))
 }
 
-// codePattern is what GitHub's codes look like, and more.
+// codePattern matches GitHub's codes, and allows more than GitHub uses today.
 var codePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{1,255}$`) })
 
-// callback is where GitHub sends the browser back.
+// callback handles the return of the browser from GitHub.
 func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet { // HEAD, which would use up the code
+	if r.Method != http.MethodGet { // a HEAD request would use up the code
 		a.show(w, http.StatusMethodNotAllowed, notice{Title: "Method not allowed"})
 		return
 	}
@@ -122,7 +122,7 @@ func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
 	a.redirect(w, a.config.PublicURL+target(t.Return))
 }
 
-// denied answers where GitHub came back with an error in place of a code
+// denied answers if GitHub reported an error instead of a code
 // (https://docs.github.com/en/apps/oauth-apps/maintaining-oauth-apps/troubleshooting-authorization-request-errors).
 func (a *Access) denied(w http.ResponseWriter, t *attempt, reason string) {
 	if reason == "access_denied" {
@@ -130,25 +130,26 @@ func (a *Access) denied(w http.ResponseWriter, t *attempt, reason string) {
 			Text: "Without signing in, you can see only results of public repositories.", Again: a.again(t.Return)})
 		return
 	}
-	// The address can say so without GitHub, by whoever holds the browser: this is no proof.
+	// Anybody who has the browser can request this address with an error, so it does not prove that GitHub reported
+	// one.
 	a.config.Log.Warn("GitHub reported an error for a sign-in; if this happens to all readers, check the App's "+
 		"settings", "reason", reason)
 	a.broken(w)
 }
 
-// broken answers where GitHub does not take the App.
+// broken answers if GitHub refuses the App.
 func (a *Access) broken(w http.ResponseWriter) {
 	a.show(w, http.StatusBadGateway, notice{Title: "Sign-in does not work",
 		Text: "GitHub refused this server's request. The server's log has the reason."})
 }
 
-// refuse answers to a return from GitHub that this browser did not set out for, or did before.
+// refuse answers a return from GitHub whose sign-in this browser did not start, or already finished.
 func (a *Access) refuse(w http.ResponseWriter, back string) {
 	a.show(w, http.StatusBadRequest, notice{Title: "This sign-in cannot be completed",
 		Text: "It was started in another browser, was used before, or took longer than ten minutes.", Again: a.again(back)})
 }
 
-// later answers when a sign-in failed for reasons that pass.
+// later answers if a sign-in failed for a temporary reason.
 func (a *Access) later(w http.ResponseWriter, t *attempt) {
 	w.Header().Set("Retry-After", "5")
 	a.show(w, http.StatusServiceUnavailable, notice{Title: "The sign-in did not work",
@@ -178,8 +179,9 @@ func (a *Access) signOut(w http.ResponseWriter, r *http.Request) {
 		Text: "You may still be signed in to GitHub itself.", Again: a.again(homePath)})
 }
 
-// own reports whether a request was made by a page of this server. Every browser that sends forms to other sites says
-// where they are from, in one of these headers; without any of them it is no browser, and nobody's cookies are abused.
+// own reports whether a page of this server sent a request. Every browser that can send a form to another site states
+// the page's origin in one of these headers. A client without any of them is not a browser, so no user's cookies can be
+// abused.
 func (a *Access) own(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return false
@@ -194,12 +196,12 @@ func (a *Access) own(r *http.Request) bool {
 	return true
 }
 
-// maxTarget is far above the path of any page; the target travels in a cookie.
+// maxTarget is far more than the path of any page has; the target is stored in a cookie.
 const maxTarget = 1024
 
-// target is where a reader goes after signing in: a path of this server with its query, or homePath for anything that is
-// not one, or that one program could read as another path than the next. It is put behind the public address, so it
-// cannot lead elsewhere, and is looked at all the same.
+// target returns where a reader goes after signing in: raw, if it is a path of this server, with its query. Otherwise,
+// or if two programs could read the path differently, it returns homePath. The path is appended to the public address,
+// so it cannot lead to another site; the check is a second safeguard.
 func target(raw string) string {
 	if len(raw) > maxTarget || !strings.HasPrefix(raw, "/") || !utf8.ValidString(raw) ||
 		strings.ContainsFunc(raw, odd) {
@@ -207,11 +209,11 @@ func target(raw string) string {
 	}
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" ||
-		!strings.HasPrefix(u.Path, "/") { // "//" has none
+		!strings.HasPrefix(u.Path, "/") { // the path of "//" is empty
 		return homePath
 	}
 	escaped := strings.ToLower(u.EscapedPath())
-	for _, trick := range []string{"%2f", "%5c", "%25", "%00", "%2e"} { // slashes, escapes and dots that hide
+	for _, trick := range []string{"%2f", "%5c", "%25", "%00", "%2e"} { // escaped slashes, backslashes, dots and percent signs
 		if strings.Contains(escaped, trick) {
 			return homePath
 		}
@@ -225,7 +227,7 @@ func target(raw string) string {
 			return homePath
 		}
 	}
-	if segments[0] == "auth" || u.Path == "/" { // it would begin anew; nothing is there
+	if segments[0] == "auth" || u.Path == "/" { // signing in would start again at /auth, and / has no page
 		return homePath
 	}
 	if u.RawQuery != "" {
@@ -234,10 +236,10 @@ func target(raw string) string {
 	return u.EscapedPath()
 }
 
-// odd reports whether a character has no place in an address, or one that programs do not agree about.
+// odd reports whether a character is not allowed in an address, or is read differently by different programs.
 func odd(c rune) bool { return c == '\\' || c == '#' || unicode.IsControl(c) || unicode.IsSpace(c) }
 
-// back is target, without the path of the public address, which a proxy may have left in a request.
+// back returns the target of raw without the path of the public address, which a proxy may have left in the request.
 func (a *Access) back(raw string) string {
 	t := target(raw)
 	if rest, below := strings.CutPrefix(t, a.base+"/"); below && a.base != "" {
@@ -246,8 +248,8 @@ func (a *Access) back(raw string) string {
 	return t
 }
 
-// signInPath is the path, below the public address, at which a reader signs in and comes back to a path.
+// signInPath returns the path, below the public address, of a sign-in that returns to a path.
 func signInPath(back string) string { return loginPath + "?" + url.Values{"return": {back}}.Encode() }
 
-// again is the address of a sign-in that leads back to a path.
+// again returns the address of a sign-in that returns to a path.
 func (a *Access) again(back string) string { return a.config.PublicURL + signInPath(back) }

@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/githubtest"
 )
 
-// The whole way: from a page to GitHub and back to the same page. Of it nothing is kept but a session.
+// A reader goes from a page to GitHub and back to the same page. The server keeps nothing of the sign-in but a session.
 func TestSignIn(t *testing.T) {
 	s := newScene(t, nil)
 	alice := s.as("alice")
@@ -94,7 +94,7 @@ func TestSignIn(t *testing.T) {
 
 func cookies(got seen) []*http.Cookie { return (&http.Response{Header: got.header}).Cookies() }
 
-// On https browsers take the cookies from this host only.
+// With https, browsers accept the cookies from this host only.
 func TestSecureCookies(t *testing.T) {
 	s := newScene(t, func(c *AccessConfig) { c.PublicURL = "https://lintel.example.com/base" })
 	w := httptest.NewRecorder()
@@ -129,7 +129,7 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// A script that asks for part of a page is not sent to another site.
+// A script that requests a part of a page is not redirected to another site.
 func TestPartsWithoutSession(t *testing.T) {
 	s := newScene(t, nil)
 	for mode, want := range map[string]int{"navigate": http.StatusSeeOther, "cors": http.StatusUnauthorized,
@@ -142,13 +142,6 @@ func TestPartsWithoutSession(t *testing.T) {
 	}
 }
 
-// A session ends at sign-out and after a day, on every server; it outlives a restart; what is no session is nothing.
-// A clock that is wrong never makes a session last longer, and no decision either.
-// Who takes the authorization back at GitHub is signed out everywhere; nobody else is.
-// One person does not fill the store: of too many sessions the last one stays.
-// countStore counts how often it is read.
-// All that is asked about one request is answered by one look at the store.
-// While the store does not answer nobody is sent around in circles.
 // returned is the address at which GitHub sends a browser back.
 func (b *browser) returned() *url.URL {
 	b.s.t.Helper()
@@ -160,7 +153,7 @@ func (b *browser) returned() *url.URL {
 	return u
 }
 
-// Only the browser that set out comes back, once, and in time.
+// Only the browser that started a sign-in can finish it, once, and in time.
 func TestCallbackRefuses(t *testing.T) {
 	s := newScene(t, nil)
 	change := func(u *url.URL, name, value string) string {
@@ -186,7 +179,7 @@ func TestCallbackRefuses(t *testing.T) {
 		"a code that GitHub does not know": func(b *browser) string {
 			return change(b.returned(), "code", "x")
 		},
-		"somebody else's code": func(b *browser) string { // PKCE: it belongs to another verifier
+		"somebody else's code": func(b *browser) string { // PKCE: the code belongs to another verifier
 			return change(b.returned(), "code", s.as("bob").returned().Query().Get("code"))
 		},
 		"another browser": func(*browser) string { return s.as("alice").returned().RequestURI() },
@@ -223,7 +216,7 @@ func TestCallbackRefuses(t *testing.T) {
 				t.Errorf("the first time: %d %s", got.status, got.body)
 			}
 			b.do(http.MethodPost, "/auth/sign-out", nil)
-			b.set(name, kept) // the cookie was kept, and GitHub would give another code
+			b.set(name, kept) // the browser kept the cookie, and GitHub would issue another code
 			return change(u, "code", s.as("alice").returned().Query().Get("code"))
 		},
 	} {
@@ -248,7 +241,7 @@ func TestCallbackRefuses(t *testing.T) {
 	}
 }
 
-// Two tabs sign in at a time; of many the cookies do not pile up.
+// Two tabs can sign in at the same time, and the cookies of many tabs do not pile up.
 func TestTabs(t *testing.T) {
 	s := newScene(t, nil)
 	b := s.as("alice")
@@ -295,7 +288,7 @@ func TestCancelled(t *testing.T) {
 		!strings.Contains(got.body, theResult) {
 		t.Errorf("again: %d %s", got.status, got.body)
 	}
-	// Another reason, with markup.
+	// GitHub reports another error, whose text has markup.
 	u := b.returned()
 	got = b.stop("/auth/callback?error=<script>alert(1)</script>&state=" + u.Query().Get("state"))
 	if got.status != http.StatusBadGateway || strings.Contains(got.body+s.log.String(), "script>") {
@@ -304,21 +297,21 @@ func TestCancelled(t *testing.T) {
 	s.clean()
 }
 
-// GitHub fails in the middle of a sign-in: nobody is signed in, and another try works.
-func TestSignInTrouble(t *testing.T) {
+// If GitHub fails during a sign-in, nobody is signed in, and another attempt succeeds.
+func TestGitHubFailsDuringSignIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault githubtest.Fault
 		want  int
 	}{
-		"no token":       {githubtest.Fault{Path: "/login/oauth/access_token", Status: 502}, 503},
-		"token cut off":  {githubtest.Fault{Path: "/login/oauth/access_token", Reset: true}, 503},
-		"half a token":   {githubtest.Fault{Path: "/login/oauth/access_token", Truncate: true}, 503},
-		"token, no JSON": {githubtest.Fault{Path: "/login/oauth/access_token", Status: 200, Body: "<html>"}, 503},
-		"empty token":    {githubtest.Fault{Path: "/login/oauth/access_token", Status: 200, Body: "{}"}, 503},
-		"no user":        {githubtest.Fault{Path: "/user", Status: 500, Times: -1}, 503},
-		"a user of none": {githubtest.Fault{Path: "/user", Status: 200, Body: `{"login":"alice"}`}, 503},
-		"token expired":  {githubtest.Fault{Path: "/user", Status: 401, Times: -1}, 503},
-		"no address": {githubtest.Fault{Path: "/login/oauth/access_token", Status: 200,
+		"no token":                    {githubtest.Fault{Path: "/login/oauth/access_token", Status: 502}, 503},
+		"token cut off":               {githubtest.Fault{Path: "/login/oauth/access_token", Reset: true}, 503},
+		"truncated answer with token": {githubtest.Fault{Path: "/login/oauth/access_token", Truncate: true}, 503},
+		"token answer is not JSON":    {githubtest.Fault{Path: "/login/oauth/access_token", Status: 200, Body: "<html>"}, 503},
+		"empty token":                 {githubtest.Fault{Path: "/login/oauth/access_token", Status: 200, Body: "{}"}, 503},
+		"no user":                     {githubtest.Fault{Path: "/user", Status: 500, Times: -1}, 503},
+		"user without id":             {githubtest.Fault{Path: "/user", Status: 200, Body: `{"login":"alice"}`}, 503},
+		"token expired":               {githubtest.Fault{Path: "/user", Status: 401, Times: -1}, 503},
+		"no verified address": {githubtest.Fault{Path: "/login/oauth/access_token", Status: 200,
 			Body: `{"error":"unverified_user_email"}`}, 403},
 		"wrong secret": {githubtest.Fault{Path: "/login/oauth/access_token", Status: 200,
 			Body: `{"error":"incorrect_client_credentials"}`}, 502},
@@ -348,7 +341,7 @@ func TestSignInTrouble(t *testing.T) {
 	}
 }
 
-// More returns than can be are not passed on to GitHub.
+// If too many browsers return from GitHub, not all of their codes are sent to GitHub.
 func TestExchangesAreBounded(t *testing.T) {
 	s := newScene(t, nil)
 	b := s.as("alice")

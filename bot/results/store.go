@@ -17,12 +17,14 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Limits bound what is kept. What is above the first two goes, the oldest first. Zero values are the defaults.
+// Limits limit what is stored. Above the first two, the oldest results are removed first. Zero values mean the
+// defaults.
 type Limits struct {
 	Age   time.Duration
 	Bytes int64 // of all results
-	// Result is of one report, as JSON: above it, parts are left out (Meta.LeftOut), or all of it (Meta.TooLarge). It is at
-	// most a quarter of DataBytes, so that no result takes the room of all others and of its own beginning.
+	// Result limits one report, as JSON. Of a larger report, fields are left out (Meta.LeftOut), or everything but the
+	// totals (Meta.TooLarge). It is at most a quarter of DataBytes, so that no result removes all others or its own
+	// first parts.
 	Result int
 }
 
@@ -31,22 +33,22 @@ const (
 	DefaultAge    = 90 * 24 * time.Hour
 	DefaultBytes  = 2 << 30
 	DefaultResult = 16 << 20
-	// MaxResult is the most that Limits.Result may be, and the most that is read back whatever a record says.
+	// MaxResult is the maximum of Limits.Result, and of what is read back, whatever a record claims.
 	MaxResult = 256 << 20
 )
 
-// IndexBytes is how many of all bytes the index of results and the overviews may take.
+// IndexBytes returns how many of all bytes the index of results and the overviews may use.
 func (l Limits) IndexBytes() int64 { return l.Bytes / 8 }
 
-// DataBytes is how many of all bytes the reports may take.
+// DataBytes returns how many of all bytes the reports may use.
 func (l Limits) DataBytes() int64 { return l.Bytes - l.IndexBytes() }
 
 const (
-	// chunk is how much of a report goes into one value of a bucket.
+	// chunk is the size of the parts that a report is stored in.
 	chunk = 512 << 10
-	// maxOfHead is how many results of one commit are looked at, and maxOthers how many of them are listed.
+	// maxOfHead limits how many results of one commit are read, and maxOthers how many of them are listed.
 	maxOfHead, maxOthers = 1000, 50
-	// maxValue is below what a value of a bucket may be.
+	// maxValue is less than the maximum size of a value in a bucket.
 	maxValue = 700 << 10
 )
 
@@ -68,7 +70,7 @@ type Store struct {
 	limits      Limits
 	now         func() time.Time
 	chunk       int
-	entering    chan struct{} // whoever puts a result into an overview; other processes may at the same time
+	entering    chan struct{} // held while this process changes an overview; other processes may change it at the same time
 }
 
 // NewStore makes a store in two buckets; a nil now is time.Now.
@@ -87,7 +89,8 @@ func resultKey(repository int64, head, id string) string {
 
 func overviewKey(repository int64) string { return fmt.Sprintf("overview.%d", repository) }
 
-// nameKey is for a name in any case: GitHub's names are not told apart by it. Names have dots.
+// nameKey returns the key of a repository's name. It ignores case, as GitHub does, and encodes the dots that names may
+// have.
 func nameKey(owner, name string) string { return "name." + hexOf(owner) + "." + hexOf(name) }
 
 func hexOf(s string) string { return hex.EncodeToString([]byte(strings.ToLower(s))) }
@@ -96,8 +99,8 @@ func partKey(repository int64, p parts, n int) string {
 	return fmt.Sprintf("%d.%s.%d", repository, p.Name, n)
 }
 
-// Put stores a result, and puts it into the overview of its repository. It sets r.Schema, and what had to be left out
-// of the report. The same id again replaces the result.
+// Put stores a result, and adds it to the overview of its repository. It sets r.Schema and, in r.Meta, which fields of
+// the report were left out. A result with the same id is replaced.
 func (s *Store) Put(ctx context.Context, r *Stored) error {
 	m := &r.Meta
 	if m.Repository.ID <= 0 || !headPattern.MatchString(m.Head) || !idPattern.MatchString(m.ID) || r.Report == nil {
@@ -117,9 +120,9 @@ func (s *Store) Put(ctx context.Context, r *Stored) error {
 		m.Parts.Count++
 	}
 	key := resultKey(m.Repository.ID, m.Head, m.ID)
-	before, _ := s.meta(ctx, key) // an unreadable one is replaced, too
+	before, _ := s.meta(ctx, key) // nil also for a record that cannot be read, which is replaced
 	if before != nil && m.CheckRun == 0 {
-		m.CheckRun = before.CheckRun // the same result again, which needs no other run
+		m.CheckRun = before.CheckRun // the same result again keeps its check run
 	}
 	record, err := json.Marshal(m)
 	if err != nil {
@@ -139,13 +142,13 @@ func (s *Store) Put(ctx context.Context, r *Stored) error {
 	}
 	if before != nil && before.Parts.Name != "" {
 		filter := fmt.Sprintf("%d.%s.*", m.Repository.ID, before.Parts.Name)
-		_ = s.data.Remove(ctx, filter) // what stays goes with its age
+		_ = s.data.Remove(ctx, filter) // on failure, the parts are removed when they are too old
 	}
 	return nil
 }
 
-// enter puts a result into the overview of its repository, and that into its summary. Who comes second writes the
-// summary from an overview that has both.
+// enter adds a result to the overview of its repository, and derives the repository's summary from the overview. With
+// two concurrent calls, the later summary is made of an overview with both results.
 func (s *Store) enter(ctx context.Context, r *Stored) error {
 	select {
 	case s.entering <- struct{}{}:
@@ -172,7 +175,7 @@ func (s *Store) enter(ctx context.Context, r *Stored) error {
 	})
 }
 
-// Published remembers the check run that shows a result.
+// Published stores the id of the check run that shows a result. It returns ErrNone if there is no such result.
 func (s *Store) Published(ctx context.Context, repository int64, head, id string, checkRun int64) error {
 	key := resultKey(repository, head, id)
 	return store.Change(ctx, s.index, key, func(data []byte) ([]byte, error) {
@@ -185,7 +188,7 @@ func (s *Store) Published(ctx context.Context, repository int64, head, id string
 	})
 }
 
-// meta is ErrNone for what cannot be read, too.
+// meta returns a record; ErrNone if there is none, or if it cannot be read.
 func (s *Store) meta(ctx context.Context, key string) (*Meta, error) {
 	data, _, err := s.index.Get(ctx, key)
 	if err != nil {
@@ -202,7 +205,7 @@ func (s *Store) decodeMeta(data []byte, key string) (*Meta, error) {
 	return &m, nil
 }
 
-// Meta returns what is known about a result; ErrNone if there is none.
+// Meta returns the record of a result; ErrNone if there is none.
 func (s *Store) Meta(ctx context.Context, repository int64, head, id string) (*Meta, error) {
 	if !headPattern.MatchString(head) || !idPattern.MatchString(id) {
 		return nil, ErrNone
@@ -210,8 +213,8 @@ func (s *Store) Meta(ctx context.Context, repository int64, head, id string) (*M
 	return s.meta(ctx, resultKey(repository, head, id))
 }
 
-// OfHead returns the results of a commit, the one that was stored last first: no clock has a say. What only changes
-// elsewhere would bring is not among them.
+// OfHead returns the results of a commit without previews. They are ordered by the store's revision and not by a clock,
+// the last one stored first.
 func (s *Store) OfHead(ctx context.Context, repository int64, head string) ([]Meta, error) {
 	if !headPattern.MatchString(head) {
 		return nil, nil
@@ -229,7 +232,7 @@ func (s *Store) OfHead(ctx context.Context, repository int64, head string) ([]Me
 		if err != nil {
 			return written{}, err
 		}
-		m, _ := s.decodeMeta(data, key) // nil for what cannot be read
+		m, _ := s.decodeMeta(data, key) // nil if it cannot be read
 		return written{m, revision}, nil
 	})
 	if err != nil {
@@ -245,10 +248,10 @@ func (s *Store) OfHead(ctx context.Context, repository int64, head string) ([]Me
 	return list, nil
 }
 
-// Load returns a result with its report. Of one that cannot be read, or whose report had to go, Report is nil.
+// Load returns a result with its report. Report is nil if the report was removed or cannot be read.
 func (s *Store) Load(ctx context.Context, m *Meta) (*Stored, error) {
 	r := &Stored{Meta: *m, Outdated: m.Schema != Schema}
-	if m.Parts.Size > MaxResult || m.Parts.Count > MaxResult/s.chunk+1 { // as nobody stored it
+	if m.Parts.Size > MaxResult || m.Parts.Count > MaxResult/s.chunk+1 { // Put never stores such a record
 		return r, nil
 	}
 	var packed bytes.Buffer
@@ -264,7 +267,7 @@ func (s *Store) Load(ctx context.Context, m *Meta) (*Stored, error) {
 	}
 	data, err := decompress(packed.Bytes(), int64(m.Parts.Size)+1)
 	var rep report.Report
-	if err == nil && len(data) == m.Parts.Size && readJSON(data, &rep) == nil { // else it is to be checked again
+	if err == nil && len(data) == m.Parts.Size && readJSON(data, &rep) == nil { // otherwise, the report has to be checked again
 		r.Report = &rep
 	}
 	return r, nil

@@ -62,13 +62,13 @@ func TestNewestOfHeadFirst(t *testing.T) {
 		if got := load(t, s, 11, headA, ID("c")); got.CheckRun != 99 || got.Report == nil {
 			t.Errorf("after it was published: %+v", got)
 		}
-		put(t, s, resultOf("c", headA, clock.Add(time.Hour))) // again
+		put(t, s, resultOf("c", headA, clock.Add(time.Hour))) // the same result once more
 	}
 }
 
-// Whenever the process dies while it stores a result, there is the whole result, the one before, or none; and the next
-// process, which does the job again, stores it.
-func TestDiesWhileStoring(t *testing.T) {
+// If a process is killed while it stores a result, the store has the new result, the one before, or none. The next
+// process repeats the job and stores the result.
+func TestKilledWhileStoring(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		for dies := 1; ; dies++ {
 			s, index, data, _ := newStore(Limits{})
@@ -84,7 +84,7 @@ func TestDiesWhileStoring(t *testing.T) {
 			}
 			err := s.Put(t.Context(), r)
 			if dies > 2 && err == nil {
-				break // it did not get that far
+				break // it was killed before it stored the result
 			}
 			m, none := s.Meta(t.Context(), 11, headA, r.ID)
 			if none == nil {
@@ -107,8 +107,8 @@ func TestDiesWhileStoring(t *testing.T) {
 	}
 }
 
-// A report that was taken away because of its size or age, or is damaged, leaves a page that says so.
-func TestReportIsGone(t *testing.T) {
+// A report that was removed or is damaged leaves a page that says so.
+func TestPageOfMissingReport(t *testing.T) {
 	s, _, data, _ := newStore(Limits{})
 	r := resultOf("x", headA, clock)
 	put(t, s, r)
@@ -122,8 +122,8 @@ func TestReportIsGone(t *testing.T) {
 	}
 }
 
-// What is too large loses what is not the finding first, the source lines after all else, and then itself.
-func TestTooLarge(t *testing.T) {
+// From a report that is too large, other fields are left out before the findings' source lines, and the findings last.
+func TestTooLargeReportLosesFields(t *testing.T) {
 	large := func(n int) *Stored {
 		r := resultOf("x", headA, clock)
 		r.Report.Bumps = []report.Bump{{Root: strings.Repeat("b", 5000)}}
@@ -156,8 +156,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// A report that would take the room of all others is not kept, however large one may be.
-func TestTooLargeForAll(t *testing.T) {
+// A report that is larger than a quarter of the store is not stored, even if Limits.Result is larger.
+func TestReportAboveQuarterOfStoreIsNotStored(t *testing.T) {
 	s, _, _, _ := newStore(Limits{Bytes: 1 << 20, Result: 100 << 20})
 	r := resultOf("x", headA, clock)
 	r.Report.Findings[0].Message = strings.Repeat("m", 300<<10)
@@ -167,15 +167,15 @@ func TestTooLargeForAll(t *testing.T) {
 	}
 }
 
-// What is in the store was put there by ours, or so it says: no record makes this process take more than it may.
+// Records in the store may be forged: none of them makes this process read or allocate more than the limits.
 func TestHostileRecords(t *testing.T) {
 	bomb := compress(make([]byte, maxOverview+1))
 	for name, p := range map[string]parts{
-		"a bomb":           {Name: "x", Count: 1, Size: MaxResult + 1, Sum: sumOf(bomb)},
-		"a bomb of others": {Name: "x", Count: 1, Size: 100, Sum: sumOf(bomb)},
-		"parts for ever":   {Name: "x", Count: 1 << 60, Size: 100},
-		"fewer than none":  {Name: "x", Count: -1, Size: -1},
-		"other keys":       {Name: "*.>", Count: 1, Size: 100},
+		"small value, large size": {Name: "x", Count: 1, Size: MaxResult + 1, Sum: sumOf(bomb)},
+		"small size, large value": {Name: "x", Count: 1, Size: 100, Sum: sumOf(bomb)},
+		"too many parts":          {Name: "x", Count: 1 << 60, Size: 100},
+		"negative counts":         {Name: "x", Count: -1, Size: -1},
+		"wildcard as name":        {Name: "*.>", Count: 1, Size: 100},
 	} {
 		s, index, data, _ := newStore(Limits{})
 		r := resultOf("x", headA, clock)
@@ -193,7 +193,7 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
-// What another version stored is shown as far as it can be read.
+// Records of another version are shown as far as they can be read.
 func TestOldSchema(t *testing.T) {
 	s, index, data, _ := newStore(Limits{})
 	r := resultOf("x", headA, clock)
@@ -214,7 +214,7 @@ func TestOldSchema(t *testing.T) {
 		_ = json.Unmarshal(raw, &changed)
 		other.Report = &changed
 		put(t, s, &other)
-		// as it is, with fields that this version would not write
+		// Change the record to one with fields of other types, as another version might write it.
 		p := m["parts"].(map[string]any)
 		packed = compress(raw)
 		data.values[partKey(11, other.Parts, 0)] = packed
@@ -240,7 +240,7 @@ func TestOldSchema(t *testing.T) {
 	if _, err := s.Overview(t.Context(), 11); !errors.Is(err, ErrNone) {
 		t.Errorf("a damaged overview: %v", err)
 	}
-	put(t, s, resultOf("x", headA, clock)) // both are written anew
+	put(t, s, resultOf("x", headA, clock)) // replaces the records of the other version
 	if o, err := s.Overview(t.Context(), 11); err != nil || len(o.Pulls) != 1 {
 		t.Errorf("%v, %+v", err, o)
 	}
@@ -279,7 +279,7 @@ func TestOverviewOfRepository(t *testing.T) {
 	again := resultOf("again", headB, clock.Add(time.Hour))
 	again.Pull.Number = 100
 	put(t, s, again)
-	late := resultOf("late", headA, clock) // of a job that another one overtook
+	late := resultOf("late", headA, clock) // finished by a job after a newer one
 	late.Pull.Number = 100
 	put(t, s, late)
 	branch := resultOf("branch", headA, clock)
@@ -321,7 +321,7 @@ func TestOverviewOfRepository(t *testing.T) {
 	}
 }
 
-// Several processes put results into one overview.
+// Results of several processes are all in one overview.
 func TestOverviewIsShared(t *testing.T) {
 	s, _, _, _ := newStore(Limits{})
 	var all sync.WaitGroup
@@ -340,8 +340,8 @@ func TestOverviewIsShared(t *testing.T) {
 	}
 }
 
-// A repository with names of any length has an overview all the same, and keeps nobody from storing.
-func TestOverviewHasRoom(t *testing.T) {
+// A repository with very long names gets an overview, and its results can be stored.
+func TestOverviewWithLongNamesFits(t *testing.T) {
 	s, index, _, _ := newStore(Limits{})
 	words := make([]byte, 1000)
 	name := func() string { _, _ = rand.Read(words); return hex.EncodeToString(words) }
@@ -364,7 +364,7 @@ func TestOverviewHasRoom(t *testing.T) {
 	}
 }
 
-// A result that is replaced while another process notes its check run is whole, and has it.
+// A result is replaced while another process stores its check run: the record has the new report and the check run.
 func TestPublishedMeanwhile(t *testing.T) {
 	s, index, _, _ := newStore(Limits{})
 	r := resultOf("x", headA, clock)
@@ -384,7 +384,7 @@ func TestPublishedMeanwhile(t *testing.T) {
 	}
 }
 
-// However often a commit is checked, the newest results of it are listed.
+// If a commit was checked many times, its newest results are listed.
 func TestManyResultsOfACommit(t *testing.T) {
 	s, _, _, _ := newStore(Limits{})
 	const count = maxOthers + 30
@@ -397,7 +397,7 @@ func TestManyResultsOfACommit(t *testing.T) {
 	}
 }
 
-func TestKeeper(t *testing.T) {
+func TestRecorder(t *testing.T) {
 	s, index, _, now := newStore(Limits{})
 	k := NewRecorder(s, "https://lintel.example.com", false, func() time.Time { return *now })
 	r := resultOf("x", headA, clock)

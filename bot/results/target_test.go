@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 )
 
-// Where a reader goes after signing in is a path of this server, as it stands, or its front page.
+// After signing in, a reader goes to a path of this server, unchanged, or to its front page.
 func TestTarget(t *testing.T) {
 	for _, same := range []string{"/auth/", "/r/octo-org/fleet/abc", "/r/octo-org/fleet/abc?q=a%2Fb&x=https://a.example.com",
 		"/o/octo-org/", "/r/%E4%B8%AD?x=%0a", "/authors"} {
@@ -33,7 +33,7 @@ var wrongTargets = []string{"", "x", "/", "/?x", "//", "//?x", "//evil.example.c
 	"/auth/login", "/auth/sign-out", "/auth", "/x#y", "/%zz", "/\xff", "/\u00a0/evil.example.com", "@evil.example.com",
 	"/" + strings.Repeat("a", maxTarget), " /x", "/x\x7f"}
 
-// The same, through a sign-in.
+// The same targets are safe in a whole sign-in.
 func TestOpenRedirect(t *testing.T) {
 	s := newScene(t, nil)
 	for _, wrong := range wrongTargets {
@@ -45,7 +45,7 @@ func TestOpenRedirect(t *testing.T) {
 	}
 }
 
-// A proxy takes the path of the public address away from requests, or leaves it: all of it works either way.
+// Sign-in works whether or not a proxy removes the path of the public address from requests.
 func TestBelowAPath(t *testing.T) {
 	s := newScene(t, nil)
 	s.hub.SetCallbackURLs(s.url + "/lintel" + github.CallbackPath)
@@ -90,7 +90,7 @@ func FuzzTarget(f *testing.F) {
 		if got != target(got) {
 			t.Errorf("%q leads to %q, and that to %q", raw, got, target(got))
 		}
-		// As a browser reads it by itself, which is more than is asked of it: behind the public address it cannot matter.
+		// Resolve the target as a browser would without the public address in front: a stricter test than necessary.
 		u, err := base.Parse(got)
 		if err != nil || u.Host != base.Host || u.Scheme != base.Scheme || !strings.HasPrefix(got, "/") ||
 			strings.HasPrefix(got, "//") || strings.ContainsAny(got, "\\\r\n\t") {
