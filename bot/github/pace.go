@@ -12,8 +12,8 @@ import (
 
 // The secondary limits that GitHub documents for the requests of one installation
 // (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits). GitHub
-// does not say which requests create content. Those of check runs are not among the ones that its API description marks
-// as such, but nothing says that they do not count either, so the creation of one does here and an update does not.
+// does not say which requests create content. Its API description does not mark those for check runs, but does not
+// exclude them either. Here, creating a check run counts, and updating one does not.
 const (
 	pointsPerMinute  = 900
 	createdPerMinute = 80
@@ -23,43 +23,43 @@ const (
 	readPoints  = 1
 	writePoints = 5
 
-	// A request counts when it is sent, and for GitHub when it arrives, so windows are longer by the time that a
+	// A request counts here when it is sent, and at GitHub when it arrives. The windows are longer by the time that a
 	// request may travel.
 	paceMinute = time.Minute + 2*time.Second
 	paceHour   = time.Hour + 2*time.Second
 )
 
 const (
-	// checkPoints is what a check is expected to take: one with a short result takes 12, one that takes long or has many
-	// annotations some more.
+	// checkPoints is the expected cost of a check. A check with a short result costs 12 points; a long one, or one with
+	// many annotations, costs more.
 	checkPoints = 20
-	// After half of an hour's check runs, this fraction of the rest may be used in a minute, so that a new push does
-	// not wait until the hour is over.
+	// After half of an hour's check runs is used, at most this fraction of what is left may be used in a minute. A new
+	// push then does not wait until the hour is over.
 	hourPart = 12
 )
 
-// urgency orders requests: each level may use a part of the limits, so that there is room for higher levels.
+// urgency orders requests: each level may use a part of the limits, which leaves room for more urgent requests.
 type urgency int
 
 const (
-	inBackground urgency = iota // what nobody waits for
+	inBackground urgency = iota // nobody waits for the result
 	ordinary
-	begun // of a job that was let in: what is begun has to get to its end
+	begun // of an admitted job, which must be able to finish
 )
 
-// of is what requests may use of a limit, in percent of it.
+// of returns how much of a limit requests of this urgency may use.
 func (u urgency) of(limit int) int {
 	return limit * [...]int{inBackground: 50, ordinary: 85, begun: 95}[u] / 100
 }
 
-// patience is how long a request waits for room, before its job does.
+// patience returns how long a request waits for room before it fails, so that its job is tried again later.
 func (u urgency) patience() time.Duration {
 	return [...]time.Duration{inBackground: time.Second, ordinary: 2 * time.Second, begun: 10 * time.Second}[u]
 }
 
 type urgencyKey struct{}
 
-// Background marks requests for which nobody waits: they leave half of the limits to others.
+// Background marks the requests of a context as ones that nobody waits for. They leave half of the limits to others.
 func Background(ctx context.Context) context.Context {
 	return context.WithValue(ctx, urgencyKey{}, inBackground)
 }
@@ -99,8 +99,8 @@ func (w *window) prune(now time.Time) {
 	}
 }
 
-// full returns how long there is no room for want more below a limit; zero if there is room. held are uses that are
-// reserved besides, for an unknown time.
+// full returns how long there is no room for want more uses below a limit; zero if there is room. held are further uses
+// that are reserved for an unknown time.
 func (w *window) full(now time.Time, want, held, limit int) time.Duration {
 	over := w.sum + held + want - max(limit, want)
 	if over <= 0 {
@@ -114,11 +114,11 @@ func (w *window) full(now time.Time, want, held, limit int) time.Duration {
 	return fullPause
 }
 
-// pace keeps one identity's requests below GitHub's secondary limits. Requests are let through while there is room; jobs
-// are let in while there is room for all that they will need, and those that are in work already.
+// pace keeps the requests of one installation below GitHub's secondary limits. A request is sent if there is room for
+// it. A job is admitted if there is room for all its expected requests, and those of the admitted jobs.
 //
-// It knows what this process sent, and leaves as much to each other process. What the server sent before a restart it does
-// not know: GitHub may have to say that it was too much, which closes the gate.
+// It counts what this process sent, and assumes the same of each other process. It does not know what was sent before a
+// restart, so GitHub may still refuse a request; then all requests pause.
 type pace struct {
 	now      func() time.Time
 	replicas func() int // processes that share the limits, this one included; nil: one
@@ -127,10 +127,10 @@ type pace struct {
 	points window // of the last minute
 	minute window // creations in the last minute
 	hour   window // creations in the last hour
-	flying int    // requests without an answer
-	jobs   int    // let in and not done
-	none   bool   // GitHub has no limits, as an Enterprise Server by default
-	some   bool   // it told of limits once
+	flying int    // requests without an answer yet
+	jobs   int    // admitted and not done
+	none   bool   // GitHub has no limits, the default of an Enterprise Server
+	some   bool   // an answer had headers about limits
 }
 
 func newPace(now func() time.Time, replicas func() int) *pace {
@@ -147,8 +147,9 @@ const (
 	crowded     = "as many requests as GitHub allows are under way"
 )
 
-// full describes what there is no room for, and for how long; nil: there is room for requests of so many points, and
-// check runs if created is not zero. Each is held besides for the jobs that are in work.
+// full returns nil if there is room for requests of so many points and, unless created is zero, for so many new check
+// runs. Otherwise it returns what there is no room for, and for how long. held is the number of admitted jobs, whose
+// expected requests are counted, too.
 func (p *pace) full(u urgency, points, created, held int) *forge.RetryLater {
 	if p.none {
 		return nil
@@ -161,7 +162,7 @@ func (p *pace) full(u urgency, points, created, held int) *forge.RetryLater {
 	if p.flying >= max(limit(maxConcurrent), 1) {
 		return &forge.RetryLater{After: crowdPause, Reason: crowded}
 	}
-	// However many the processes are, one check gets through.
+	// Even with many processes, each has room for one check.
 	if wait := p.points.full(now, points, held*checkPoints, max(limit(pointsPerMinute), 2*checkPoints)); wait > 0 {
 		return &forge.RetryLater{After: wait, Reason: fullMinute}
 	}
@@ -182,7 +183,7 @@ func (p *pace) full(u urgency, points, created, held int) *forge.RetryLater {
 	return nil
 }
 
-// share is the part of a limit that this process may use.
+// share returns the part of a limit that this process may use.
 func (p *pace) share(limit int) int {
 	if p.replicas == nil {
 		return limit
@@ -190,7 +191,7 @@ func (p *pace) share(limit int) int {
 	return limit / max(p.replicas(), 1)
 }
 
-// take counts a request that is sent now, until done is called, or says what there is no room for.
+// take counts a request that is sent now, until done is called. If there is no room, it returns the reason.
 func (p *pace) take(u urgency, points, created int) (done func(), _ *forge.RetryLater) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,7 +207,7 @@ func (p *pace) take(u urgency, points, created int) (done func(), _ *forge.Retry
 	return p.once(&p.flying), nil
 }
 
-// admit lets a job in until done is called, or says what there is no room for.
+// admit admits a job until done is called. If there is no room, it returns the reason.
 func (p *pace) admit(u urgency) (done func(), _ *forge.RetryLater) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -217,7 +218,7 @@ func (p *pace) admit(u urgency) (done func(), _ *forge.RetryLater) {
 	return p.once(&p.jobs), nil
 }
 
-// once gives back what was counted.
+// once returns a function that decrements a counter at its first call only.
 func (p *pace) once(count *int) func() {
 	return sync.OnceFunc(func() {
 		p.mu.Lock()
@@ -226,7 +227,8 @@ func (p *pace) once(count *int) func() {
 	})
 }
 
-// observe learns from an answer whether GitHub has limits: without rate limits it sends no headers about them
+// observe learns from a successful answer whether GitHub has limits: without rate limits, answers have no headers about
+// them
 // (https://docs.github.com/en/enterprise-server/admin/configuring-settings/configuring-user-applications-for-your-enterprise/configuring-rate-limits).
 func (p *pace) observe(resp *http.Response) {
 	if resp.StatusCode/100 != 2 {
@@ -238,7 +240,7 @@ func (p *pace) observe(resp *http.Response) {
 	p.none = !p.some
 }
 
-// await is take for a request; it waits where the wait is short.
+// await waits up to the request's patience for room, and then takes it. Otherwise it returns the reason.
 func (p *pace) await(req *http.Request, after func(time.Duration) <-chan time.Time) (done func(), err error) {
 	points, created := readPoints, 0
 	switch req.Method {
@@ -278,8 +280,8 @@ func (p *pace) left() (created int, wait time.Duration) {
 	return max(p.share(ordinary.of(createdPerHour))-p.hour.sum, 0), wait
 }
 
-// ShareWith has this process leave as much of GitHub's limits to each other process: count returns how many processes
-// serve the App, this one included. Call it before the first request.
+// ShareWith makes this process use only its share of GitHub's limits. count returns how many processes serve the App,
+// including this one. Call it before the first request.
 func (a *Client) ShareWith(count func() int) { a.replicas.Store(&count) }
 
 func (a *Client) count() int {
@@ -289,9 +291,9 @@ func (a *Client) count() int {
 	return 1
 }
 
-// Admit lets a job of an installation begin that may create a check run. Its requests are to have the context that is
-// returned; done is to be called at its end. The error is a *RetryLater where GitHub's limits have no room for it: it
-// is better not begun than stopped before its result is posted. Background jobs leave half of the limits to others.
+// Admit admits a job of an installation that may create a check run. The job's requests must use the returned context,
+// and done must be called at its end. If GitHub's limits have no room for the whole job, the error is a *RetryLater, so
+// that the job is not stopped before its result is posted. Background jobs leave half of the limits to others.
 func (a *Client) Admit(ctx context.Context, installation int64, background bool) (_ context.Context, done func(), err error) {
 	in := a.installed(installation)
 	if err := in.conn.gate.check(); err != nil {

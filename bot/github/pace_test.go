@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// documented counts as GitHub's documentation has it: what arrived within the last minute and hour.
+// documented counts requests as GitHub documents its limits: those that arrived within the last minute and hour.
 type documented struct {
 	at     []time.Time
 	points []int
@@ -22,7 +22,7 @@ func (d *documented) arrive(at time.Time, points int, create bool) {
 	d.at, d.points, d.create = append(d.at, at), append(d.points, points), append(d.create, create)
 }
 
-// worst returns the most that arrived within any minute and any hour.
+// worst returns the highest sums of any minute and any hour.
 func (d *documented) worst() (points, minute, hour int) {
 	lastMinute, lastHour := 0, 0
 	var p, m, h int
@@ -46,7 +46,7 @@ func (d *documented) worst() (points, minute, hour int) {
 	return points, minute, hour
 }
 
-// Whatever comes, and however late it arrives, stays below the limits; and each job that was let in gets to its end.
+// Requests stay below the limits, whatever jobs begin and however late requests arrive. Every admitted job can finish.
 func TestPaceStaysBelowTheLimits(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -69,7 +69,7 @@ func TestPaceStaysBelowTheLimits(t *testing.T) {
 			}
 			done()
 			if at := now.Add(time.Duration(random.IntN(1900)) * time.Millisecond); at.After(travelled) {
-				travelled = at // in order, as counted here
+				travelled = at // keep the order in which requests are counted here
 			}
 			github.arrive(travelled, points, created > 0)
 			return true
@@ -112,8 +112,8 @@ func TestPaceStaysBelowTheLimits(t *testing.T) {
 
 var clock0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// What is of less use leaves room for the rest.
-func TestPaceOrder(t *testing.T) {
+// Less urgent requests leave room for more urgent ones.
+func TestLessUrgentRequestsLeaveRoom(t *testing.T) {
 	now := clock0
 	p := newPace(func() time.Time { return now }, nil)
 	fill := func(u urgency) (n int) {
@@ -136,7 +136,7 @@ func TestPaceOrder(t *testing.T) {
 	if _, full := p.admit(inBackground); full != nil {
 		t.Errorf("a job in an empty minute: %v", full)
 	}
-	// Jobs that are in work hold what they will need.
+	// Admitted jobs reserve room for all their requests.
 	let := 1
 	for ; let < 1000; let++ {
 		if _, full := p.admit(ordinary); full != nil {
@@ -148,7 +148,7 @@ func TestPaceOrder(t *testing.T) {
 	}
 }
 
-// Processes that share the limits leave each other their part; however many they are, one check gets through.
+// Each of several processes uses only its share of the limits. Even with many processes, one check can run.
 func TestPaceIsShared(t *testing.T) {
 	for peers, want := range map[int]int{1: 855, 3: 285, 1000: 2 * checkPoints} {
 		now := clock0
@@ -179,12 +179,12 @@ func TestPaceIsShared(t *testing.T) {
 	}
 }
 
-// Whoever pushes now does not wait for an hour, though the check runs of the hour get few.
-func TestPaceOfAnHour(t *testing.T) {
+// A new push does not wait for an hour after many check runs were created.
+func TestHourlyLimitDoesNotBlockForAnHour(t *testing.T) {
 	now := clock0
 	p := newPace(func() time.Time { return now }, nil)
 	longest, last := time.Duration(0), now
-	for ; now.Sub(clock0) < 4*time.Hour; now = now.Add(time.Second) { // as many as there is room for
+	for ; now.Sub(clock0) < 4*time.Hour; now = now.Add(time.Second) { // admit as many jobs as possible
 		done, full := p.admit(ordinary)
 		if full != nil {
 			continue
@@ -206,7 +206,7 @@ type counting func(*http.Request) (*http.Response, error)
 
 func (c counting) RoundTrip(req *http.Request) (*http.Response, error) { return c(req) }
 
-// A request waits for a moment, and is then refused before it is sent.
+// A request waits for a short time, and is then refused before it is sent.
 func TestPacedRequests(t *testing.T) {
 	h := newHub(t)
 	now := clock0
@@ -231,7 +231,7 @@ func TestPacedRequests(t *testing.T) {
 	if _, err := a.CheckRuns(t.Context(), testRepo, head); err != nil || len(waits) != 1 || waits[0] != time.Second {
 		t.Errorf("for a moment: %v, %v", err, waits)
 	}
-	p.none = false // this GitHub tells of no limits
+	p.none = false // as if GitHub sent no headers about limits
 	p.points.add(now, pointsPerMinute)
 	before := requests
 	var later *forge.RetryLater

@@ -19,13 +19,13 @@ import (
 const (
 	pageSize = 100
 	maxPages = 100 // of any list: 10,000 entries
-	// listedCommits is where GitHub's list of a pull request's commits ends, whatever the page
+	// listedCommits is the maximum length of GitHub's list of a pull request's commits, over all pages
 	// (https://docs.github.com/en/rest/pulls/pulls#list-commits-on-a-pull-request).
 	listedCommits = 250
 )
 
-// pages collects a list page by page. fetch appends what it got and returns the response; a list that does
-// not end within the bound is a *TooMany.
+// pages fetches all pages of a list. fetch appends one page and returns the response. A list of more than maxPages
+// pages is a *TooMany.
 func (a *Client) pages(ctx context.Context, what string,
 	fetch func(context.Context, gh.ListOptions) (*gh.Response, error)) error {
 	options := gh.ListOptions{PerPage: pageSize}
@@ -42,9 +42,9 @@ func (a *Client) pages(ctx context.Context, what string,
 	return &forge.TooMany{What: what, Limit: maxPages * pageSize}
 }
 
-// PullRequest returns the present state of a pull request. BaseSHA is the tip of the base branch at this
-// moment: the one in GitHub's pull request object stays what it was when the head was last pushed. If the
-// base branch is gone, it is that older one.
+// PullRequest returns the present state of a pull request. BaseSHA is the present tip of the base branch; GitHub's pull
+// request object has the tip at the time of the last push to the head. If the base branch was deleted, BaseSHA is that
+// older commit.
 func (a *Client) PullRequest(ctx context.Context, repo forge.Repo, number int) (*forge.PullRequest, error) {
 	what := fmt.Sprintf("pull request %d of %s", number, repo)
 	p, _, err := a.of(repo).PullRequests.Get(ctx, repo.Owner, repo.Name, number)
@@ -65,7 +65,7 @@ func (a *Client) PullRequest(ctx context.Context, repo forge.Repo, number int) (
 	return pr, nil
 }
 
-// Branch returns the commit at the tip of a branch. A branch that is not there is a *Gone.
+// Branch returns the commit at the tip of a branch. If the branch does not exist, the error is a *Gone.
 func (a *Client) Branch(ctx context.Context, repo forge.Repo, name string) (string, error) {
 	what := "branch " + name + " of " + repo.String()
 	ref, _, err := a.of(repo).Git.GetRef(ctx, repo.Owner, repo.Name, "refs/heads/"+name)
@@ -101,8 +101,8 @@ func pullRequest(p *gh.PullRequest) *forge.PullRequest {
 	}
 }
 
-// PullRequestsOfCommit returns the numbers of the open pull requests whose head is sha, ascending. It looks
-// through the open ones, because GitHub's list by commit does not reliably have those from forks.
+// PullRequestsOfCommit returns the numbers of the open pull requests whose head is sha, ascending. It searches the list
+// of open pull requests, because GitHub's list by commit does not reliably include those from forks.
 func (a *Client) PullRequestsOfCommit(ctx context.Context, repo forge.Repo, sha string) ([]int, error) {
 	open, err := a.OpenPullRequests(ctx, repo, "")
 	if err != nil {
@@ -118,8 +118,8 @@ func (a *Client) PullRequestsOfCommit(ctx context.Context, repo forge.Repo, sha 
 	return numbers, nil
 }
 
-// OpenPullRequests returns the open pull requests into a branch, or all if that is empty, oldest first. BaseSHA is what
-// GitHub's list says, which may be older than the tip of the base branch.
+// OpenPullRequests returns the open pull requests into a branch, or all if base is empty, oldest first. BaseSHA is from
+// GitHub's list, and may be older than the tip of the base branch.
 func (a *Client) OpenPullRequests(ctx context.Context, repo forge.Repo, base string) ([]forge.PullRequest, error) {
 	var all []forge.PullRequest
 	err := a.pages(ctx, "open pull requests of "+repo.String(),
@@ -153,9 +153,9 @@ func (a *Client) Reviews(ctx context.Context, repo forge.Repo, number int) ([]fo
 	return all, nil
 }
 
-// Pushers returns the logins of the authors and committers of all commits of a pull request, sorted. An
-// address that belongs to no account has no login. GitHub lists at most 250 commits of a pull request;
-// beyond that the comparison of the base with the head is asked.
+// Pushers returns the logins of the authors and committers of all commits of a pull request, sorted. Commits by an
+// address without an account add no login. GitHub lists at most 250 commits of a pull request; if there are more, the
+// commits of the comparison of base and head are used.
 func (a *Client) Pushers(ctx context.Context, repo forge.Repo, number int) ([]string, error) {
 	logins, commits := map[string]bool{}, 0
 	add := func(list []*gh.RepositoryCommit) {
@@ -198,23 +198,23 @@ func (a *Client) Pushers(ctx context.Context, repo forge.Repo, number int) ([]st
 	return slices.Sorted(maps.Keys(logins)), nil
 }
 
-// loginPattern is what a GitHub account can be called; anything else is not sent. A count makes a regular expression
-// large: those with one are made where they are asked for, which no start of the command line does.
+// loginPattern matches what a GitHub login can be; other logins are not sent to GitHub. Compiling a repetition count is
+// slow, so the pattern is compiled at first use, and never at the start of the command line.
 var loginPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?$`)
 })
 
-// Permission returns none, read, write or admin: what the user may do with the repository, by whatever way
-// (triage counts as read, maintain as write;
-// https://docs.github.com/en/rest/collaborators/collaborators#get-repository-permissions-for-a-user).
-// An account that does not exist has none.
+// Permission returns none, read, write or admin: the user's permission on the repository, however it was granted.
+// Triage counts as read, maintain as write
+// (https://docs.github.com/en/rest/collaborators/collaborators#get-repository-permissions-for-a-user). An account that
+// does not exist has none.
 func (a *Client) Permission(ctx context.Context, repo forge.Repo, login string) (string, error) {
 	_, permission, err := a.permission(ctx, repo, login, login)
 	return permission, err
 }
 
-// permission is Permission, with the id of the account that has the login; zero if there is none. Errors call the account
-// by a name.
+// permission is like Permission, and also returns the id of the account with the login, zero if there is none. Errors
+// use name for the account.
 func (a *Client) permission(ctx context.Context, repo forge.Repo, login, name string) (id int64, level string, _ error) {
 	if !loginPattern().MatchString(login) {
 		return 0, "none", nil
@@ -238,9 +238,9 @@ var teamPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_-]{0,99})/([A-Za-z0-9][A-Za-z0-9._-]{0,254})$`)
 })
 
-// TeamMember reports whether the user is an active member of a team or of a team below it. team is org/slug.
-// A team that does not exist, or that the App may not see, as those of other organizations, has no members; a *Gone
-// means that the App lacks the permission to read members, which GitHub is not asked for in vain then.
+// TeamMember reports whether the user is an active member of a team or of a team below it. team is org/slug. A team
+// that does not exist, or that the App may not see, such as one of another organization, has no members. If the App
+// lacks the permission to read members, the error is a *Gone, without a request.
 func (a *Client) TeamMember(ctx context.Context, repo forge.Repo, team, login string) (bool, error) {
 	m := teamPattern().FindStringSubmatch(team)
 	if m == nil || !loginPattern().MatchString(login) {
@@ -262,8 +262,9 @@ func (a *Client) TeamMember(ctx context.Context, repo forge.Repo, team, login st
 	return membership.GetState() == "active", nil
 }
 
-// Present finds a repository by its id, also where it was renamed or moved, and where another one has its old name by
-// now. A *Gone means that it does not exist, that the installation does not (any more), or does not have it.
+// Present finds a repository by its id, even if it was renamed or transferred, or another repository has its old name.
+// The error is a *Gone if the repository or the installation does not exist, or the installation does not include the
+// repository.
 func (a *Client) Present(ctx context.Context, repo forge.Repo) (*forge.Repository, error) {
 	what := "repository " + repo.String()
 	r, _, err := a.of(repo).Repositories.Get(ctx, repo.Owner, repo.Name)
@@ -271,7 +272,7 @@ func (a *Client) Present(ctx context.Context, repo forge.Repo) (*forge.Repositor
 		return nil, err
 	}
 	if err != nil || repo.ID != 0 && r.GetID() != repo.ID {
-		// GitHub redirects from old names to this address.
+		// This address identifies a repository by id, whatever its name.
 		if r, _, err = a.of(repo).Repositories.GetByID(ctx, repo.ID); err != nil {
 			return nil, a.classify(what, err)
 		}
@@ -283,13 +284,13 @@ func (a *Client) Present(ctx context.Context, repo forge.Repo) (*forge.Repositor
 	visibility := r.GetVisibility()
 	return &forge.Repository{
 		Repo: forge.Repo{Installation: repo.Installation, ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName()},
-		// Both say the same; who doubts is not let in.
+		// Both fields should agree; if they do not, the repository counts as private.
 		Private: r.GetPrivate() || visibility != "" && visibility != "public",
 	}, nil
 }
 
-// MayRead reports whether an account may read a repository, by whatever way. It is the account with this id: one that
-// was renamed is asked for by its login of today, and another one that has its old login by now does not count.
+// MayRead reports whether an account may read a repository, however this was granted. The account is identified by id:
+// after it was renamed, its present login is used, and another account with its old login does not count.
 // (https://docs.github.com/en/rest/collaborators/collaborators#get-repository-permissions-for-a-user)
 func (a *Client) MayRead(ctx context.Context, repo forge.Repo, account forge.Account) (bool, error) {
 	const reader = "a reader"
@@ -299,7 +300,7 @@ func (a *Client) MayRead(ctx context.Context, repo forge.Repo, account forge.Acc
 	}
 	user, _, err := a.of(repo).Users.GetByID(ctx, account.ID)
 	switch err = a.classify("an account that signed in", err); {
-	case notFound(err): // deleted
+	case notFound(err): // the account was deleted
 		return false, nil
 	case err != nil:
 		return false, err

@@ -18,8 +18,8 @@ import (
 )
 
 // Registrar registers an App from a manifest
-// (https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest). It is the only
-// part of the client that needs no App. It is safe for concurrent use.
+// (https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest). Unlike the rest of
+// the client, it works without an App. It is safe for concurrent use.
 type Registrar struct{ client *Client }
 
 // NewRegistrar returns a Registrar for the GitHub at an address, see Config.URL. A nil transport is
@@ -29,8 +29,8 @@ func NewRegistrar(address string, transport http.RoundTripper) (*Registrar, erro
 	return &Registrar{client}, err
 }
 
-// FormURL is where a browser posts the manifest, as the field "manifest" of a form. GitHub gives the state back
-// with its redirect. Without an organization the App belongs to the person's own account.
+// FormURL returns the address to which a browser posts the manifest, as the form field "manifest". GitHub includes the
+// state in its redirect. Without an organization, the person's own account owns the App.
 func (r *Registrar) FormURL(organization, state string) string {
 	account := ""
 	if organization != "" {
@@ -40,7 +40,7 @@ func (r *Registrar) FormURL(organization, state string) string {
 }
 
 const (
-	// maxRegistration bounds GitHub's answer, which is a few kilobytes.
+	// maxRegistration limits the size of GitHub's answer, which is a few kilobytes.
 	maxRegistration = 1 << 20
 	maxSecret       = 1 << 10
 )
@@ -50,10 +50,11 @@ var (
 	slugPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{1,100}$`) })
 )
 
-// Convert exchanges the code that GitHub added to its redirect for the App's credentials, and returns where people install
-// it. The private key is one that NewClient takes; without a client id nobody can sign in. A code is good for an hour
-// and for one exchange; another one is a *Gone. Any other error may pass, and never contains the code or what GitHub
-// answered beyond its message. (https://docs.github.com/en/rest/apps/apps#create-a-github-app-from-a-manifest)
+// Convert exchanges the code of GitHub's redirect for the App's credentials, and also returns the address where people
+// install the App. NewClient accepts the private key. Without a client id, nobody can sign in. A code is valid for one
+// hour and one exchange; for another code, the error is a *Gone. Any other error may be temporary. No error contains
+// the code or more of GitHub's answer than its message.
+// (https://docs.github.com/en/rest/apps/apps#create-a-github-app-from-a-manifest)
 func (r *Registrar) Convert(ctx context.Context, code string) (_ *Credentials, installURL string, _ error) {
 	const what = "the code of the App's registration"
 	if !codePattern().MatchString(code) {
@@ -63,7 +64,7 @@ func (r *Registrar) Convert(ctx context.Context, code string) (_ *Credentials, i
 	defer cancel()
 	answer, _, err := r.client.client(r.client.wire).Apps.CompleteAppManifest(ctx, code)
 	var large *http.MaxBytesError
-	var withAddress *url.Error // the code is part of the address
+	var withAddress *url.Error // its text has the address, and thus the code
 	switch {
 	case errors.As(err, &large):
 		return nil, "", fmt.Errorf("%s: GitHub's answer is larger than %d MB", what, maxRegistration>>20)
@@ -88,7 +89,8 @@ func (r *Registrar) Convert(ctx context.Context, code string) (_ *Credentials, i
 	return out, r.installURL(answer), nil
 }
 
-// installURL is below the App's page, whose path is not the same on all kinds of GitHub.
+// installURL returns the address at which people install the App. The path of an App's page differs between kinds of
+// GitHub.
 func (r *Registrar) installURL(app *gh.AppConfig) string {
 	page := strings.TrimRight(app.GetHTMLURL(), "/")
 	if !strings.HasPrefix(page, r.client.web+"/") {
@@ -106,21 +108,21 @@ type Manifest struct {
 	Public      bool   `json:"public"` // false: only the account that owns the App can install it; true: every account
 	Hook        Hook   `json:"hook_attributes"`
 	RedirectURL string `json:"redirect_url"`
-	// where GitHub may send people who sign in to read a private repository's results
+	// where GitHub may redirect people after they sign in to read a private repository's results
 	CallbackURLs []string          `json:"callback_urls"`
 	Permissions  map[string]string `json:"default_permissions"`
 	Events       []string          `json:"default_events"`
 }
 
-// Hook is where GitHub sends webhooks.
+// Hook is the address to which GitHub sends webhooks.
 type Hook struct {
 	URL    string `json:"url"`
 	Active bool   `json:"active"`
 }
 
-// NewManifest is the App that Lintel needs, with exactly the permissions and events it uses, for a server at an
-// address without a trailing slash. Events that every App gets (installation, installation_repositories and
-// github_app_authorization) are not part of a manifest.
+// NewManifest returns the manifest of Lintel's App for a server at an address without a trailing slash. It requests
+// exactly the permissions and events that Lintel uses. A manifest does not list the events that every App receives:
+// installation, installation_repositories and github_app_authorization.
 func NewManifest(address string) Manifest {
 	return Manifest{
 		Name:         "Lintel",
@@ -142,12 +144,13 @@ func NewManifest(address string) Manifest {
 	}
 }
 
-// The event of merge queues, and the permission that it needs.
+// The event of merge queues, and the permission that it requires.
 const mergeGroupEvent, mergeQueuesPermission = "merge_group", "merge_queues"
 
-// withoutMergeQueues is a manifest for an Enterprise Server: what GitHub publishes of 3.17 to 3.19 has no such event
-// (https://docs.github.com/en/enterprise-server@3.19/webhooks/webhook-events-and-payloads), and a manifest with an event
-// that the server does not know is refused as a whole.
+// withoutMergeQueues returns the manifest for an Enterprise Server. The events that GitHub documents for versions 3.17
+// to 3.19 do not include merge_group
+// (https://docs.github.com/en/enterprise-server@3.19/webhooks/webhook-events-and-payloads), and a server refuses a
+// manifest with an unknown event.
 func (m Manifest) withoutMergeQueues() Manifest {
 	m.Permissions = maps.Clone(m.Permissions)
 	delete(m.Permissions, mergeQueuesPermission)

@@ -76,7 +76,7 @@ func TestConvertRefusesCodes(t *testing.T) {
 	}
 }
 
-// stuck is a network that never answers.
+// stuck is a transport that never answers.
 type stuck struct{}
 
 func (stuck) RoundTrip(req *http.Request) (*http.Response, error) {

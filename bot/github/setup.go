@@ -29,17 +29,17 @@ import (
 const (
 	pagePath     = "/setup"
 	callbackPath = "/setup/callback"
-	// tokenLife is how long the page can be opened.
+	// tokenLife is how long after the start the page can be opened.
 	tokenLife = time.Hour
-	// stateLife is as long as GitHub's code lives
+	// stateLife is the lifetime of GitHub's code
 	// (https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest#3-you-exchange-the-temporary-code-to-retrieve-the-app-configuration).
 	stateLife = time.Hour
 	maxForm   = 16 << 10
-	// maxAddress is far above any address in use.
+	// maxAddress is much longer than any address in use.
 	maxAddress = 512
 )
 
-// AppRegistrar is GitHub, before there is an App; *github.Registrar is one.
+// AppRegistrar registers an App at GitHub; *github.Registrar is one.
 type AppRegistrar interface {
 	FormURL(organization, state string) string
 	Convert(ctx context.Context, code string) (c *Credentials, installURL string, err error)
@@ -49,23 +49,23 @@ type AppRegistrar interface {
 type SetupConfig struct {
 	Registrar AppRegistrar
 	GitHubURL string // as configured; it is stored with the credentials
-	DataDir   string // where the credentials go
-	// where GitHub and people reach this server; empty: asked for on the page. See ParseAddress.
+	DataDir   string // folder in which the credentials are stored
+	// address at which GitHub and people reach this server; empty: the page asks for it. See ParseAddress.
 	PublicURL string
 	Log       *slog.Logger     // nil: none. Tokens, codes and credentials are never logged
 	Now       func() time.Time // nil: time.Now
 }
 
-// Setup registers the GitHub App of a server that has none: it serves one page, guarded by a token, that
-// takes the operator through GitHub's manifest flow, and keeps the credentials GitHub hands out.
+// Setup registers the GitHub App of a server that has none. It serves one page, protected by a token, that leads the
+// operator through GitHub's manifest flow. It stores the credentials that GitHub issues.
 //
 //	GET  /setup?token=T           asks for the address of this server and the owner of the App
 //	POST /setup                   shows the manifest; its button posts it to GitHub
 //	GET  /setup/callback          where GitHub sends the browser back, with a code and our state
 //
-// The token comes with every request but the last, in the address or a hidden field, so no cookie is needed and
-// nobody else's page can post the forms. The callback is guarded by the state, which only the holder of the token
-// is given; it can therefore arrive at another address of this server than the page was opened at.
+// Every request except the callback has the token, in the address or a hidden field. No cookie is needed, and no page
+// of another site can post the forms. The callback is protected by the state, which only the holder of the token
+// receives. The callback may therefore use another address of this server than the page.
 //
 // It answers HTTP until the App is registered. It is safe for concurrent use.
 type Setup struct {
@@ -79,7 +79,7 @@ type Setup struct {
 	exchanging sync.Mutex // one exchange at a time
 
 	mu     sync.Mutex
-	until  time.Time // the state is good until then; zero: not given to anyone yet
+	until  time.Time // the state is valid until then; zero: it was not issued yet
 	result *Credentials
 }
 
@@ -96,14 +96,14 @@ func NewSetup(c SetupConfig) (*Setup, error) {
 		registered: make(chan struct{})}
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	s.mux.HandleFunc("GET /readyz", s.ready)
-	// GitHub records a failed delivery, which the sweep has sent again once there is an App.
+	// GitHub records a failed delivery. The sweep requests it again once there is an App.
 	s.mux.HandleFunc("/webhook", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no GitHub App is registered yet", http.StatusServiceUnavailable)
 	})
 	s.mux.HandleFunc("GET "+pagePath, s.ask)
 	s.mux.HandleFunc("POST "+pagePath, s.offer)
 	s.mux.HandleFunc("GET "+callbackPath, s.callback)
-	for _, path := range []string{pagePath, callbackPath} { // other methods: nothing is here
+	for _, path := range []string{pagePath, callbackPath} { // 405 for other methods
 		s.mux.HandleFunc(path, http.NotFound)
 	}
 	return s, nil
@@ -144,7 +144,7 @@ func (s *Setup) done() bool {
 
 func (s *Setup) expired() bool { return s.config.Now().After(s.begun.Add(tokenLife)) }
 
-// admit answers the request itself, and returns false, unless the token is right and in force.
+// admit returns true if the token is right and not expired. Otherwise it answers the request and returns false.
 func (s *Setup) admit(w http.ResponseWriter, r *http.Request, token string) bool {
 	if subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 || s.done() {
 		http.NotFound(w, r)
@@ -157,7 +157,7 @@ func (s *Setup) admit(w http.ResponseWriter, r *http.Request, token string) bool
 	return true
 }
 
-// ask is the first page.
+// ask shows the first page.
 func (s *Setup) ask(w http.ResponseWriter, r *http.Request) {
 	if !s.admit(w, r, r.URL.Query().Get("token")) {
 		return
@@ -166,7 +166,8 @@ func (s *Setup) ask(w http.ResponseWriter, r *http.Request) {
 		Ask: &askPage{Token: s.token, Address: s.address(r), Fixed: s.config.PublicURL != ""}})
 }
 
-// address is the configured one, or a proposal from what the browser and proxies say, which nobody vouches for.
+// address returns the configured address, or a proposal from the headers of browsers and proxies, which anybody can
+// set.
 func (s *Setup) address(r *http.Request) string {
 	if s.config.PublicURL != "" {
 		return s.config.PublicURL
@@ -185,10 +186,10 @@ func (s *Setup) address(r *http.Request) string {
 	return address
 }
 
-// organizationPattern is what GitHub allows, or a little more.
+// organizationPattern matches the names that GitHub allows, and a few more.
 var organizationPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`) })
 
-// offer is the second page: everything that is going to be sent to GitHub, and the button that does it.
+// offer shows the second page: the whole manifest, and the button that sends it to GitHub.
 func (s *Setup) offer(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if r.ParseForm() != nil {
@@ -225,8 +226,8 @@ func (s *Setup) offer(w http.ResponseWriter, r *http.Request) {
 		Manifest: manifest, EnterpriseServer: enterprise}})
 }
 
-// callback exchanges the code. GitHub gives the credentials out once, so neither a browser that leaves nor a
-// second request may come between the exchange and the file.
+// callback exchanges the code. GitHub issues the credentials only once. Therefore, neither a closed browser nor a
+// second request may interrupt the exchange before the credentials are stored.
 func (s *Setup) callback(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(s.state)) != 1 {
@@ -272,11 +273,11 @@ func (s *Setup) callback(w http.ResponseWriter, r *http.Request) {
 	close(s.registered)
 }
 
-// hostPattern leaves out what url.Parse takes but a Content-Security-Policy would read as more than a host.
+// hostPattern excludes hosts that url.Parse accepts, but that a Content-Security-Policy would read as more than a host.
 var hostPattern = regexp.MustCompile(`^[0-9A-Za-z._:\[\]-]+$`)
 
-// ParseAddress checks the address of a server, such as https://lintel.example.com, and returns it without a
-// trailing slash. Its errors are for people.
+// ParseAddress checks the address of a server, such as https://lintel.example.com, and returns it without a trailing
+// slash. Its errors are texts for people.
 func ParseAddress(raw string) (string, error) {
 	u, err := url.Parse(strings.TrimRight(raw, "/"))
 	switch {
@@ -289,8 +290,8 @@ func ParseAddress(raw string) (string, error) {
 	return u.String(), nil
 }
 
-// Confidential reports whether what is sent to an address of ParseAddress cannot be read on the way: it has https, or
-// does not leave this machine.
+// Confidential reports whether nobody can read requests to an address of ParseAddress in transit: it uses https, or is
+// on this machine.
 func Confidential(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -300,8 +301,8 @@ func Confidential(address string) bool {
 	return u.Scheme == "https" || strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// Link is the address to open on this machine: below the public address if that is known, otherwise below the one
-// that the server listens on.
+// Link returns the address of the page: below the public address if that is configured, otherwise below the address on
+// which the server listens.
 func (s *Setup) Link(listen net.Addr) string {
 	if s.config.PublicURL != "" {
 		return s.config.PublicURL + s.Path()
@@ -313,34 +314,34 @@ func (s *Setup) Link(listen net.Addr) string {
 	return fmt.Sprintf("http://%s%s", net.JoinHostPort(host, port), s.Path())
 }
 
-// setupPage is what a browser shows. One of Ask, Offer and Install may be set.
+// setupPage is the data of a page. At most one of Ask, Offer and Install is set.
 type setupPage struct {
 	Title, Text, Problem string
 	Ask                  *askPage
 	Offer                *offerPage
-	Install              string // where to install the App that was registered
+	Install              string // address at which to install the registered App
 }
 
 type askPage struct {
 	Token, Address, Organization, Problem string
 	Fixed                                 bool // the address is configured
-	Public                                bool // other accounts may install the App
+	Public                                bool // every account may install the App
 }
 
 type offerPage struct {
-	Action           string // GitHub's form
+	Action           string // address at GitHub to which the form is posted
 	Organization     string
 	Manifest         Manifest
 	EnterpriseServer bool
 }
 
-// JSON is the manifest as it is posted.
+// JSON returns the manifest as it is posted.
 func (o *offerPage) JSON() (string, error) {
 	data, err := json.Marshal(o.Manifest)
 	return string(data), err
 }
 
-// Host is where the form goes, for people.
+// Host returns the host to which the form is posted, as text for people.
 func (o *offerPage) Host() string {
 	return strings.TrimPrefix(strings.TrimPrefix(schemeAndHost(o.Action), "https://"), "http://")
 }
@@ -355,9 +356,9 @@ var setupPages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style": func() template.CSS { return template.CSS(setupStyle) }, // our own
 }).Parse(setupMarkup))
 
-// show sends a page. No page runs scripts, is kept, shown in a frame, or named to the sites it links to. Forms go to
-// this server and, from the page with the manifest, to GitHub; since some browsers apply that to redirects, too, the
-// address that GitHub redirects to is among them.
+// show sends a page. Pages run no scripts, are not cached, cannot be shown in a frame, and are not named to linked
+// sites. Forms may be posted to this server and, from the page with the manifest, to GitHub. Some browsers apply this
+// rule to redirects, too, so the address that GitHub redirects to is included.
 func (s *Setup) show(w http.ResponseWriter, status int, p setupPage) {
 	var body bytes.Buffer
 	if err := setupPages.Execute(&body, p); err != nil {
@@ -382,7 +383,7 @@ func (s *Setup) show(w http.ResponseWriter, status int, p setupPage) {
 	_, _ = body.WriteTo(w)
 }
 
-// schemeAndHost is scheme and host of an address that was parsed before.
+// schemeAndHost returns the scheme and host of an address that was parsed before.
 func schemeAndHost(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

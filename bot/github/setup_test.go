@@ -31,20 +31,20 @@ func TestLink(t *testing.T) {
 	}
 }
 
-func TestLoad(t *testing.T) {
+func TestLoadCredentials(t *testing.T) {
 	const good = `{"github_url":"https://github.com","app_id":7,"slug":"lintel","private_key":"k","webhook_secret":"s"}`
 	for name, c := range map[string]struct {
 		text string
 		want error
 	}{
-		"good":      {good, nil},
+		"valid":     {good, nil},
 		"empty":     {"", ErrDamaged},
-		"half":      {good[:40], ErrDamaged},
+		"truncated": {good[:40], ErrDamaged},
 		"no secret": {strings.Replace(good, `"s"`, `""`, 1), ErrDamaged},
 		"no key":    {strings.Replace(good, `"k"`, `""`, 1), ErrDamaged},
 		"no id":     {strings.Replace(good, "7", "-7", 1), ErrDamaged},
 		"no GitHub": {strings.Replace(good, "https://github.com", "", 1), ErrDamaged},
-		"huge":      {good + strings.Repeat(" ", maxCredentials), ErrDamaged},
+		"too large": {good + strings.Repeat(" ", maxCredentials), ErrDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -68,7 +68,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// What is accepted is an address that neither a policy nor a page can read as more than that.
+// An accepted address cannot be read as more than an address in a policy or a page.
 func FuzzParseAddress(f *testing.F) {
 	for _, s := range []string{"https://lintel.example.com", "http://[::1]:8080/", "https://a/b/../c", "https://a;b",
 		"HTTPS://A", "https://a/%zz", "//a", "https://a/?", "https://ä"} {

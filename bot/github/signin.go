@@ -17,7 +17,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// CallbackPath is where GitHub sends people back to after a sign-in, below the public address; it is registered there.
+// CallbackPath is the path, below the public address, to which GitHub returns people after a sign-in. The App registers
+// it.
 const CallbackPath = "/auth/callback"
 
 // SignInConfig is what NewSignIn needs. ClientID and ClientSecret are the App's.
@@ -28,13 +29,13 @@ type SignInConfig struct {
 	HTTP         http.RoundTripper // nil: http.DefaultTransport
 }
 
-// SignIn has people sign in to GitHub in the App's name
+// SignIn identifies people through GitHub in the App's name
 // (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app#using-the-web-application-flow-to-generate-a-user-access-token).
 // It keeps no user token. It is safe for concurrent use.
 type SignIn struct {
 	id     string
 	secret atomic.Pointer[string]
-	http   *http.Client // to the web site
+	http   *http.Client // for the web site
 	client *Client      // without an identity
 }
 
@@ -54,13 +55,13 @@ func NewSignIn(c SignInConfig) (*SignIn, error) {
 	}
 	web := &wantsJSON{cmp.Or(c.HTTP, http.DefaultTransport)}
 	s := &SignIn{id: c.ClientID, client: client, http: &http.Client{Transport: web, Timeout: callTimeout,
-		// the secret goes nowhere else
+		// A redirect must not receive the secret.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	s.secret.Store(&c.ClientSecret)
 	return s, nil
 }
 
-// wantsJSON asks for an answer in JSON: without being asked, GitHub answers the exchange of a code as a form
+// wantsJSON requests answers in JSON: by default, GitHub answers the exchange of a code with a form
 // (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app).
 type wantsJSON struct{ base http.RoundTripper }
 
@@ -81,8 +82,8 @@ func checkSecret(secret string) error {
 	return nil
 }
 
-// SetSecret replaces the App's client secret, and reports whether it is another one than before. An error leaves the
-// present one in force; it does not contain the secret.
+// SetSecret replaces the App's client secret, and reports whether it changed. After an error, the present secret
+// remains in use. Errors do not contain the secret.
 func (s *SignIn) SetSecret(secret string) (changed bool, err error) {
 	if err := checkSecret(secret); err != nil {
 		return false, err
@@ -90,9 +91,9 @@ func (s *SignIn) SetSecret(secret string) (changed bool, err error) {
 	return *s.secret.Swap(&secret) != secret, nil
 }
 
-// AuthorizeURL is where a browser goes to sign in. GitHub sends it back to redirect, with the state and a code that
-// Exchange takes; challenge is the S256 challenge of the verifier (RFC 7636, section 4.2). With choose the person says
-// with which account, in place of being sent back at once with the one in use.
+// AuthorizeURL returns the address at which a browser signs in. GitHub returns the browser to redirect, with the state
+// and a code for Exchange. challenge is the S256 challenge of the verifier (RFC 7636, section 4.2). With choose, the
+// person chooses an account; otherwise GitHub uses the present account at once.
 func (s *SignIn) AuthorizeURL(redirect, state, challenge string, choose bool) string {
 	options := []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("code_challenge", challenge),
 		oauth2.SetAuthURLParam("code_challenge_method", "S256")}
@@ -102,22 +103,22 @@ func (s *SignIn) AuthorizeURL(redirect, state, challenge string, choose bool) st
 	return s.oauth(redirect).AuthCodeURL(state, options...)
 }
 
-// oauth is the App as it is now.
+// oauth returns the configuration with the present secret.
 func (s *SignIn) oauth(redirect string) *oauth2.Config {
 	return &oauth2.Config{ClientID: s.id, ClientSecret: *s.secret.Load(), RedirectURL: redirect,
 		Endpoint: oauth2.Endpoint{AuthURL: s.client.web + "/login/oauth/authorize", TokenURL: s.client.web + "/login/oauth/access_token",
 			AuthStyle: oauth2.AuthStyleInParams}}
 }
 
-// Key is a secret for a purpose that all servers of the App have in common, and that tells nothing about the client
-// secret it is made of. It is another one once the secret is.
+// Key derives a key for a purpose from the client secret. All servers of the App derive the same key, and it reveals
+// nothing about the secret. The key changes with the secret.
 func (s *SignIn) Key(purpose string) [sha256.Size]byte {
 	mac := hmac.New(sha256.New, []byte(*s.secret.Load()))
 	mac.Write([]byte("lintel: " + purpose))
 	return [sha256.Size]byte(mac.Sum(nil))
 }
 
-// SignInRefused means that GitHub took the request for a token and said no. Reason is its error code, such as
+// SignInRefused means that GitHub refused to issue a token. Reason is GitHub's error code, such as
 // bad_verification_code
 // (https://docs.github.com/en/apps/oauth-apps/maintaining-oauth-apps/troubleshooting-oauth-app-access-token-request-errors).
 type SignInRefused struct{ Reason string }
@@ -126,17 +127,18 @@ func (e *SignInRefused) Error() string {
 	return "GitHub refused the code of a sign-in: " + e.Reason
 }
 
-// Misconfigured reports whether it is the operator who can mend it, and not the reader by another try or at GitHub.
+// Misconfigured reports whether only the operator can fix the cause; another attempt by the reader would fail, too.
 func (e *SignInRefused) Misconfigured() bool {
 	return e.Reason != "bad_verification_code" && !e.Unverified()
 }
 
-// Unverified reports whether the person has no verified address at GitHub yet, without which nobody signs in.
+// Unverified reports whether the person has no verified email address at GitHub, which a sign-in requires.
 func (e *SignInRefused) Unverified() bool { return e.Reason == "unverified_user_email" }
 
 var reasonPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_]{1,64}$`) })
 
-// SignInReason is an error code of GitHub's, as it may be logged: what does not look like one is "unknown".
+// SignInReason returns an error code of GitHub in a form safe for logs: "unknown" for a text that does not look like a
+// code.
 func SignInReason(code string) string {
 	if !reasonPattern().MatchString(code) {
 		return "unknown"
@@ -144,9 +146,9 @@ func SignInReason(code string) string {
 	return code
 }
 
-// Exchange returns the account of the person who signed in. The token that GitHub hands out for the code is used for
-// this one question and forgotten. A *SignInRefused means that the code was not taken; any other error may pass. No
-// error contains the code, the verifier, the token or the secret.
+// Exchange returns the account of the person who signed in. The token that GitHub issues for the code is used for this
+// request only. A *SignInRefused means that GitHub refused the code; any other error may be temporary. No error
+// contains the code, the verifier, the token or the secret.
 func (s *SignIn) Exchange(ctx context.Context, code, verifier, redirect string) (forge.Account, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -165,7 +167,7 @@ func (s *SignIn) Exchange(ctx context.Context, code, verifier, redirect string) 
 	return forge.Account{ID: user.GetID(), Login: user.GetLogin()}, nil
 }
 
-// token exchanges the code.
+// token exchanges a code for a user token.
 func (s *SignIn) token(ctx context.Context, code, verifier, redirect string) (string, error) {
 	const what = "exchanging the code of a sign-in"
 	token, err := s.oauth(redirect).Exchange(context.WithValue(ctx, oauth2.HTTPClient, s.http), code, oauth2.VerifierOption(verifier))
@@ -175,7 +177,7 @@ func (s *SignIn) token(ctx context.Context, code, verifier, redirect string) (st
 		return "", fmt.Errorf("%s: %w", what, err)
 	case err == nil:
 		return token.AccessToken, nil
-	case answered.Response.StatusCode == http.StatusNotFound: // so GitHub answers to a client id that it does not know
+	case answered.Response.StatusCode == http.StatusNotFound: // GitHub's answer to an unknown client id
 		return "", &SignInRefused{Reason: "unknown_client"}
 	case answered.Response.StatusCode != http.StatusOK:
 		return "", &refused{what: what, status: answered.Response.StatusCode}

@@ -48,31 +48,31 @@ func TestNewSignIn(t *testing.T) {
 	}
 }
 
-// What GitHub is sent and what becomes of each answer; no error has a secret.
+// Exchange sends the documented requests and handles each answer of GitHub. No error contains a secret.
 func TestExchange(t *testing.T) {
 	const token, code, verifier, secret = "ghu_thetoken", "thecode", "theverifier", "thesecret"
 	good := `{"access_token":"` + token + `","token_type":"bearer"}`
 	for name, c := range map[string]struct {
 		status       int
 		answer, user string
-		reason       string // of a refusal
+		reason       string // of the *SignInRefused
 		ok           bool
 	}{
-		"good":         {200, good, `{"id":7,"login":"alice"}`, "", true},
-		"used":         {200, `{"error":"bad_verification_code"}`, "", "bad_verification_code", false},
-		"no address":   {200, `{"error":"unverified_user_email"}`, "", "unverified_user_email", false},
-		"secret":       {200, `{"error":"incorrect_client_credentials"}`, "", "incorrect_client_credentials", false},
-		"odd":          {200, `{"error":"` + code + `!"}`, "", "unknown", false},
-		"unknown":      {404, `{"error":"Not Found"}`, "", "unknown_client", false},
-		"no token":     {200, `{}`, "", "", false},
-		"no JSON":      {200, `access_token=` + token, "", "", false},
-		"failure":      {502, good, "", "", false},
-		"elsewhere":    {302, good, "", "", false},
-		"long":         {200, `{"access_token":"` + strings.Repeat("x", maxRegistration) + `"}`, "", "", false},
-		"no id":        {200, good, `{"login":"alice"}`, "", false},
-		"odd login":    {200, good, `{"id":7,"login":"../x"}`, "", false},
-		"no user":      {200, good, "", "", false},
-		"user, broken": {200, good, "{", "", false},
+		"valid code":           {200, good, `{"id":7,"login":"alice"}`, "", true},
+		"used code":            {200, `{"error":"bad_verification_code"}`, "", "bad_verification_code", false},
+		"no verified address":  {200, `{"error":"unverified_user_email"}`, "", "unverified_user_email", false},
+		"wrong secret":         {200, `{"error":"incorrect_client_credentials"}`, "", "incorrect_client_credentials", false},
+		"malformed error code": {200, `{"error":"` + code + `!"}`, "", "unknown", false},
+		"unknown client id":    {404, `{"error":"Not Found"}`, "", "unknown_client", false},
+		"no token":             {200, `{}`, "", "", false},
+		"no JSON":              {200, `access_token=` + token, "", "", false},
+		"server error":         {502, good, "", "", false},
+		"redirect":             {302, good, "", "", false},
+		"answer too long":      {200, `{"access_token":"` + strings.Repeat("x", maxRegistration) + `"}`, "", "", false},
+		"user without id":      {200, good, `{"login":"alice"}`, "", false},
+		"malformed login":      {200, good, `{"id":7,"login":"../x"}`, "", false},
+		"no user":              {200, good, "", "", false},
+		"user is not JSON":     {200, good, "{", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mux := http.NewServeMux()

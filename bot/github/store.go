@@ -19,7 +19,7 @@ type Credentials struct {
 	Slug          string `json:"slug"`
 	PrivateKey    string `json:"private_key"` // PEM
 	WebhookSecret string `json:"webhook_secret"`
-	// For the sign-in of readers; empty of an App that was registered before there was one.
+	// These are for the sign-in of readers. They are empty for an App that was registered by a version without sign-in.
 	ClientID     string `json:"client_id,omitempty"`
 	ClientSecret string `json:"client_secret,omitempty"`
 }
@@ -30,13 +30,13 @@ const (
 	maxCredentials = 256 << 10
 )
 
-// ErrDamaged means that stored credentials cannot be used. They are never replaced silently: the App they belong
-// to may be installed.
+// ErrDamaged means that stored credentials cannot be used. They are never replaced without a notice, since their App
+// may be installed.
 var ErrDamaged = errors.New("the stored credentials of the App are damaged: restore " + folderName + "/" + fileName +
 	" in the data directory, or remove it to register another App")
 
-// LoadCredentials returns the credentials that a registration left in the data directory, or nil if there are none. Errors
-// contain neither the credentials nor the path.
+// LoadCredentials returns the credentials that a registration stored in the data directory, or nil if there are none.
+// Errors contain neither the credentials nor the path.
 func LoadCredentials(dataDir string) (*Credentials, error) {
 	f, err := os.Open(filepath.Join(dataDir, folderName, fileName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +62,7 @@ func decodeCredentials(data []byte) (*Credentials, error) {
 	return &c, nil
 }
 
-// storeCredentials keeps the credentials so that they survive a power cut, readable by this user only.
+// storeCredentials stores the credentials so that they survive a power failure and only this user can read them.
 func storeCredentials(dataDir string, c *Credentials) error {
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err == nil {
@@ -74,7 +74,7 @@ func storeCredentials(dataDir string, c *Credentials) error {
 	return nil
 }
 
-// probeDataDir tries whether store would work: GitHub hands the credentials out only once.
+// probeDataDir checks that storeCredentials can write, because GitHub issues the credentials only once.
 func probeDataDir(dataDir string) error {
 	const name = "probe"
 	err := writeDurably(dataDir, name, nil)
@@ -87,7 +87,7 @@ func probeDataDir(dataDir string) error {
 	return nil
 }
 
-// writeDurably replaces a file as a whole, or not at all, and has the disk confirm it.
+// writeDurably replaces a file atomically, and waits until it is on disk.
 func writeDurably(dataDir, name string, data []byte) (err error) {
 	folder := filepath.Join(dataDir, folderName)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -96,7 +96,7 @@ func writeDurably(dataDir, name string, data []byte) (err error) {
 	if err := os.Chmod(folder, 0o700); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(folder, name+"-*.tmp") // made with mode 0600
+	temp, err := os.CreateTemp(folder, name+"-*.tmp") // CreateTemp uses mode 0600
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func writeDurably(dataDir, name string, data []byte) (err error) {
 	return syncFolder(dataDir)
 }
 
-// syncFolder makes the names in a folder last.
+// syncFolder writes the names in a folder to disk.
 func syncFolder(folder string) error {
 	f, err := os.Open(folder)
 	if err != nil {

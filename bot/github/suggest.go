@@ -17,11 +17,12 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// Suggest makes a list the suggestions of the App on a pull request, as far as GitHub takes them: those for lines that
-// its page of changes shows, the first forge.MaxSuggestions of them. New ones come in one review that neither approves
-// nor blocks; those that stand stay; others are deleted, unless somebody answered them. To delete one needs no more than
-// the permission to post it, and one API that every Enterprise Server has; to resolve a thread needs GraphQL besides.
-// left is how many were too many. The error is a *forge.NotGranted where there are some and the App may not post them.
+// Suggest makes the App's suggestions on a pull request equal to a list. GitHub accepts only suggestions for lines that
+// its page of changes shows, and the first forge.MaxSuggestions of these are used. New ones are posted in one review
+// that neither approves nor blocks. Existing ones that are in the list stay. Others are deleted, unless somebody
+// answered them. Deleting needs the same permission as posting, and an API that every Enterprise Server has, while
+// resolving a thread needs GraphQL. left is how many suggestions were above the maximum. The error is a
+// *forge.NotGranted if there are suggestions and the App may not post them.
 func (a *Client) Suggest(ctx context.Context, repo forge.Repo, number int, headSHA string, list []forge.Suggestion,
 ) (left int, err error) {
 	what := fmt.Sprintf("suggestions on pull request %d of %s", number, repo)
@@ -75,10 +76,10 @@ func (a *Client) Suggest(ctx context.Context, repo forge.Repo, number int, headS
 	return left, a.classify(what, err)
 }
 
-// hunk is what a hunk of a patch says of the lines of the new file.
+// hunk matches the header of a hunk in a patch, with the first line and number of lines in the new file.
 var hunk = regexp.MustCompile(`(?m)^@@ -[0-9,]+ \+([0-9]+)(?:,([0-9]+))? @@`)
 
-// shown returns those suggestions of which GitHub shows the lines on the page of changes: it takes comments there only.
+// shown returns the suggestions whose lines are on the page of changes, since GitHub accepts comments only there.
 func (a *Client) shown(ctx context.Context, repo forge.Repo, number int, list []forge.Suggestion,
 ) (out []forge.Suggestion, _ error) {
 	type lines struct{ from, to int }
@@ -103,11 +104,11 @@ func (a *Client) shown(ctx context.Context, repo forge.Repo, number int, list []
 	return out, err
 }
 
-// suggested is a suggestion of the App that is there.
+// suggested is a posted suggestion of the App.
 type suggested struct {
 	id       int64
 	path     string
-	line     int // 0: its lines were edited since
+	line     int // 0: its lines were edited after it was posted
 	mark     string
 	answered bool
 }
@@ -141,7 +142,7 @@ func (a *Client) suggested(ctx context.Context, repo forge.Repo, number int) (li
 	return list, err
 }
 
-// login is the account as which the App writes.
+// login returns the account as which the App posts.
 func (a *Client) login(ctx context.Context) (string, error) {
 	app, _, err := a.asApp.Apps.Get(ctx, "")
 	if err != nil {
@@ -150,7 +151,7 @@ func (a *Client) login(ctx context.Context) (string, error) {
 	return app.GetSlug() + "[bot]", nil
 }
 
-// mark is the end of a suggestion's body, by which it is found again.
+// mark matches the end of a suggestion's body, which identifies the suggestion.
 var mark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<!-- suggestion ([0-9a-f]{32}) -->\s*$`) })
 
 func markOf(body string) string {
@@ -162,7 +163,8 @@ func markOf(body string) string {
 
 var backticks = regexp.MustCompile("`+")
 
-// suggestionBody is a suggestion as a comment: GitHub puts the lines of its block in the place of those it is about
+// suggestionBody returns a suggestion as the body of a comment: GitHub replaces the commented lines by the lines of the
+// block
 // (https://docs.github.com/en/pull-requests/collaborating-with-pull-requests/reviewing-changes-in-pull-requests/incorporating-feedback-in-your-pull-request).
 func suggestionBody(s forge.Suggestion) string {
 	fence := "```"

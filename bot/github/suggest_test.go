@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/githubtest"
 )
 
-// suggestScene is a pull request that adds a file of 40 lines and edits the fifth of another one.
+// suggestScene returns a pull request that adds a file of 40 lines and edits the fifth line of another one.
 func suggestScene(t *testing.T) (hub *githubtest.Server, client *Client, repo forge.Repo, head string) {
 	t.Helper()
 	hub, err := githubtest.New(githubtest.Config{KeyBits: 1024})
@@ -86,7 +86,7 @@ func TestSuggest(t *testing.T) {
 	suggest()
 	there()
 
-	// Lines that the page of changes does not show, or not in one hunk, take none.
+	// Suggestions for lines that the page of changes does not show, or shows in two hunks, are not posted.
 	suggest(suggestion("old.yaml", 30, 30, "a"), suggestion("old.yaml", 8, 9, "a"), suggestion("none.yaml", 1, 1, "a"),
 		suggestion("old.yaml", 7, 8, "a"), suggestion("new.yaml", 40, 41, "a"), suggestion("new.yaml", 2, 3, "a `x`", "```", "````"))
 	all := there("old.yaml:7-8", "new.yaml:2-3")
@@ -97,7 +97,8 @@ func TestSuggest(t *testing.T) {
 		t.Errorf("%+v are not one review of the head", all)
 	}
 
-	// What stands stays as it is, what is another goes; what a person wrote is a person's, whatever it copies.
+	// An existing suggestion stays, and a different one is deleted. A comment of a person stays, even if it copies a
+	// suggestion.
 	if err := hub.Reply(repo.String(), 1, githubtest.Comment{Path: "new.yaml", StartLine: 9, Line: 9, Commit: head}, "mallory",
 		all[0].Body); err != nil {
 		t.Fatal(err)
@@ -108,7 +109,7 @@ func TestSuggest(t *testing.T) {
 		t.Errorf("%+v", after)
 	}
 
-	// There are never more than so many.
+	// At most forge.MaxSuggestions are posted.
 	var many []forge.Suggestion
 	for i := range 35 {
 		many = append(many, suggestion("new.yaml", i+1, i+1, "z"))
@@ -127,7 +128,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// Without the permission to write nothing is asked for that GitHub refuses, and it is said only if it is needed.
+// Without the permission to write, no request is made that GitHub would refuse. The missing permission is reported only
+// if there are suggestions.
 func TestSuggestNeedsThePermission(t *testing.T) {
 	hub, client, repo, head := suggestScene(t)
 	hub.Grant("pull_requests", "read")

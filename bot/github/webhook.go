@@ -22,34 +22,37 @@ import (
 )
 
 const (
-	// maxBody is GitHub's own limit for payloads
+	// maxBody is GitHub's limit for payloads
 	// (https://docs.github.com/en/webhooks/webhook-events-and-payloads#payload-cap).
 	maxBody = 25 << 20
-	// smallBody is what nearly all deliveries fit in. maxBodies and maxLarge bound the memory that bodies of unknown
-	// senders can take: those above wait. Who sends large ones slowly holds up large ones only.
+	// smallBody is a size that few deliveries exceed. maxBodies and maxLarge limit the concurrent bodies of unknown
+	// senders, and thus their memory; further ones wait. Large bodies that are sent slowly delay only other large
+	// bodies.
 	smallBody = 256 << 10
 	maxBodies = 256
 	maxLarge  = 8
-	// bodyTimeout is when GitHub gives up.
+	// bodyTimeout is how long GitHub waits for an answer.
 	bodyTimeout = 10 * time.Second
-	// publishTimeout leaves GitHub, which waits ten seconds, time to hear of the failure.
+	// publishTimeout is shorter than the ten seconds that GitHub waits, so that GitHub receives the answer after a
+	// failure.
 	publishTimeout = 8 * time.Second
-	// retiredGrace is how long a secret counts that SetSecret replaced: file and GitHub cannot be changed at one moment.
-	// It is short since whoever took the old one can go on for as long; what a delivery says is asked of GitHub again.
+	// retiredGrace is how long a secret is accepted after SetSecret replaced it, because the file and GitHub cannot be
+	// changed at the same moment. It is short, since a stolen secret works that long. GitHub is asked again about what
+	// a delivery claims.
 	retiredGrace = 5 * time.Minute
-	// goneTimeout bounds the removal of results, which is no reason to refuse a delivery.
+	// goneTimeout limits the removal of results. A delivery is not refused because the removal fails.
 	goneTimeout = 2 * time.Second
 )
 
-// Queue keeps what events ask for; *store.Queue does.
+// Queue stores the jobs and facts of events; *store.Queue is one.
 type Queue interface {
 	Publish(ctx context.Context, key store.Key, m store.Message, id string) error
-	// remembers who pushed to a pull request, and who pushed a commit to any branch
+	// AddPusher stores who pushed to a pull request, and AddTip who pushed a commit to any branch.
 	AddPusher(ctx context.Context, repository int64, number int, login string) error
 	AddTip(ctx context.Context, repository int64, commit, login string) error
-	// remembers that drafts are wanted for a commit
+	// AskDrafts stores that drafts of exceptions are wanted for a commit.
 	AskDrafts(ctx context.Context, repository int64, head string) error
-	// removes jobs; repository zero: all of the installation
+	// Drop removes jobs; repository zero: all of the installation.
 	Drop(ctx context.Context, installation, repository int64) error
 }
 
@@ -57,13 +60,13 @@ type Queue interface {
 type WebhookConfig struct {
 	Secret []byte // the App's webhook secret
 	Queue  Queue
-	// removes results of what the App was taken from, or of what was deleted; repository zero: all of the installation. Its
-	// error is logged: what is left is found by the sweep.
+	// Gone removes the results of repositories that were removed from the App or deleted; repository zero: all of the
+	// installation. Its error is logged, and the sweep removes what is left.
 	Gone func(ctx context.Context, installation, repository int64) error
-	// ends the sessions of a person
+	// Revoked ends the sessions of a person.
 	Revoked func(ctx context.Context, account int64) error
-	// reports whether the App works for an account, by its login. What others ask for is dropped, and Unserved is called;
-	// what they end, ends. Nil: for every account
+	// Serves reports whether the App serves an account, by its login. For other accounts, Unserved is called, jobs and
+	// facts are ignored, and only removals are done. Nil: every account is served.
 	Serves   func(account string) bool
 	Unserved func()
 	Log      *slog.Logger     // default: discard
@@ -72,13 +75,13 @@ type WebhookConfig struct {
 
 // Webhook answers webhook deliveries:
 //
-//	202  the jobs of the event are stored, or what it ends has ended, or the App does not work for the account
-//	204  a valid delivery that asks for nothing
-//	400  unparsable, or headers are missing
+//	202  the jobs of the event are stored, or its removals are done, or the App does not serve the account
+//	204  a valid delivery that needs no action
+//	400  the payload cannot be parsed, or headers are missing
 //	401  no signature, or a wrong one
 //	405  not a POST
 //	413  larger than GitHub ever sends
-//	503  the queue did not take the jobs; GitHub records a failed delivery, which the sweep finds
+//	503  the queue did not store the jobs; GitHub records a failed delivery, which the sweep finds
 //
 // Neither bodies nor secrets are ever logged.
 type Webhook struct {
@@ -88,14 +91,14 @@ type Webhook struct {
 
 	mu      sync.Mutex
 	secret  []byte
-	retired []byte    // the one before
-	until   time.Time // when retired ends
+	retired []byte    // the secret before
+	until   time.Time // retired is accepted until then
 }
 
-// ErrNoSecret means that the handler would have to trust everyone.
+// ErrNoSecret means that no webhook secret is configured, so that any delivery would be accepted.
 var ErrNoSecret = errors.New("the webhook secret is empty")
 
-// NewWebhook makes a handler.
+// NewWebhook makes a handler. It returns ErrNoSecret for an empty secret.
 func NewWebhook(c WebhookConfig) (*Webhook, error) {
 	if len(c.Secret) == 0 {
 		return nil, ErrNoSecret
@@ -108,8 +111,8 @@ func NewWebhook(c WebhookConfig) (*Webhook, error) {
 		large: make(chan struct{}, maxLarge)}, nil
 }
 
-// SetSecret replaces the secret, and reports whether it is another one than before. The one before counts for five
-// minutes more, any earlier one no longer. An error leaves the present one in force.
+// SetSecret replaces the secret, and reports whether it changed. The secret before is accepted for five more minutes,
+// earlier ones are not. After an error, the present secret remains in use.
 func (h *Webhook) SetSecret(secret []byte) (changed bool, err error) {
 	if len(secret) == 0 {
 		return false, ErrNoSecret
@@ -123,7 +126,7 @@ func (h *Webhook) SetSecret(secret []byte) (changed bool, err error) {
 	return true, nil
 }
 
-// secrets are those in force.
+// secrets returns the accepted secrets.
 func (h *Webhook) secrets() [][]byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,7 +150,7 @@ func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	signature, ok := parseSignature(r.Header.Get("X-Hub-Signature-256"))
 	if !ok {
-		// Before the body is read: who cannot sign gets no memory.
+		// This comes before the body is read, so that a sender without a signature uses no memory.
 		h.config.Log.Warn("webhook refused", "reason", "no signature")
 		http.Error(w, "no signature", http.StatusUnauthorized)
 		return
@@ -156,7 +159,7 @@ func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { <-h.bodies }()
-	// Not every ResponseWriter has deadlines; the server's own is longer.
+	// Not every ResponseWriter supports deadlines. The server's own deadline, which is longer, then applies.
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Now().Add(bodyTimeout))
 	whole := http.MaxBytesReader(w, r.Body, maxBody)
@@ -170,7 +173,7 @@ func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rest, err = io.ReadAll(whole)
 		body = append(body, rest...)
 	}
-	_ = connection.SetReadDeadline(time.Time{}) // or the end of it would end the request
+	_ = connection.SetReadDeadline(time.Time{}) // otherwise, the deadline would also end the request
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -188,7 +191,7 @@ func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.accept(w, r, body)
 }
 
-// waitForPlace waits for a place; false if the sender is gone.
+// waitForPlace waits for a place. It returns false if the sender disconnected.
 func waitForPlace(r *http.Request, places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -208,7 +211,7 @@ func parseSignature(header string) ([]byte, bool) {
 	return mac, err == nil && len(mac) == sha256.Size
 }
 
-// signed checks the body as it was sent, before anything parses it
+// signed checks the signature of the unparsed body
 // (https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries).
 func (h *Webhook) signed(body, signature []byte) bool {
 	for _, secret := range h.secrets() {
@@ -221,10 +224,11 @@ func (h *Webhook) signed(body, signature []byte) bool {
 	return false
 }
 
-// deliveryID allows what GitHub sends (a UUID) and keeps log lines and publication ids tame.
+// deliveryID matches GitHub's delivery ids (UUIDs). Other ids are refused, because ids become part of log lines and
+// publications.
 var deliveryID = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
 
-// accept handles a delivery whose sender is known to have the secret.
+// accept handles a delivery with a valid signature.
 func (h *Webhook) accept(w http.ResponseWriter, r *http.Request, body []byte) {
 	event, delivery := r.Header.Get("X-GitHub-Event"), r.Header.Get("X-GitHub-Delivery")
 	if event == "" || !deliveryID.MatchString(delivery) {
@@ -262,7 +266,7 @@ func (h *Webhook) accept(w http.ResponseWriter, r *http.Request, body []byte) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// store keeps what the event asks for. Who pushed and what is wanted comes first: a job must not be worked on without.
+// store stores the facts and jobs of an event. Facts come first, because a job must not start without them.
 func (h *Webhook) store(ctx context.Context, work Work, delivery string, log *slog.Logger) error {
 	if p := work.Pusher; p != nil {
 		if err := h.config.Queue.AddPusher(ctx, p.Repository, p.Number, p.Login); err != nil {
@@ -303,7 +307,7 @@ func (h *Webhook) store(ctx context.Context, work Work, delivery string, log *sl
 	return nil
 }
 
-// remove has results removed. What is left, the sweep finds.
+// remove removes results. The sweep removes what is left after an error.
 func (h *Webhook) remove(ctx context.Context, gone []Scope, log *slog.Logger) {
 	if h.config.Gone == nil || len(gone) == 0 {
 		return
@@ -319,7 +323,7 @@ func (h *Webhook) remove(ctx context.Context, gone []Scope, log *slog.Logger) {
 	}
 }
 
-// payloadOf takes the JSON out of the two content types GitHub offers
+// payloadOf returns the JSON of a body in either of GitHub's two content types
 // (https://docs.github.com/en/webhooks/using-webhooks/creating-webhooks).
 func payloadOf(contentType string, body []byte) ([]byte, bool) {
 	kind, _, err := mime.ParseMediaType(contentType)

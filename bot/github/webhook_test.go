@@ -70,7 +70,7 @@ func TestEventsToJobs(t *testing.T) {
 		{"pull_request_review", "submitted", pull + `,"review":{"state":"approved","user":{"type":"Bot"}}`, one, seen},
 		{"pull_request_review", "submitted", pull + `,"review":{"state":"commented","user":{"type":"User"}}`, one, seen},
 		{"pull_request_review", "submitted", pull + `,"review":{"state":"commented","user":{"type":"Bot"}}`, nil,
-			store.Message{}}, // as our own
+			store.Message{}}, // such as our own review
 		{"pull_request_review", "edited", pull, one, seen},
 		{"pull_request_review", "dismissed", pull, one, seen},
 		{"check_run", "rerequested", `"check_run":{` + listed + `}`, one, fresh},
@@ -114,7 +114,7 @@ func TestEventsToJobs(t *testing.T) {
 	} {
 		t.Run(c.event+"."+c.action, func(t *testing.T) {
 			from, owner, name := where, "octo-org", "fleet"
-			if c.event == "installation" { // GitHub tells of no repository
+			if c.event == "installation" { // the payload has no repository
 				from, owner, name = `"installation":{"id":7}`, "", ""
 			}
 			w, err := WorkOf(c.event, []byte(`{"action":"`+c.action+`",`+from+`,`+c.rest+`}`))
@@ -125,7 +125,7 @@ func TestEventsToJobs(t *testing.T) {
 			for _, job := range w.Jobs {
 				keys = append(keys, job.Key)
 				want := c.message
-				if want.Head != "" && c.event == "pull_request" && job.Key.Commit != "" { // others may have the head that was left
+				if want.Head != "" && c.event == "pull_request" && job.Key.Commit != "" { // other pull requests may have the previous head
 					want = store.Message{Head: job.Key.Commit}
 				}
 				want.Event, want.Owner, want.Name = strings.TrimSuffix(c.event+"."+c.action, "."), owner, name
@@ -169,7 +169,8 @@ func TestRepositoriesComeAndGo(t *testing.T) {
 	}
 }
 
-// A person who takes the authorization back is signed out before GitHub has its answer, or GitHub is told to come again.
+// After a revoked authorization, the sessions end before GitHub receives its answer. If this fails, GitHub receives a
+// 503.
 func TestRevokedAuthorization(t *testing.T) {
 	for name, c := range map[string]struct {
 		body string
@@ -177,12 +178,12 @@ func TestRevokedAuthorization(t *testing.T) {
 		code int
 		who  string
 	}{
-		"revoked":    {`{"action":"revoked","sender":{"id":583231,"login":"octocat"}}`, nil, 202, "583231"},
-		"installed":  {`{"action":"revoked","installation":{"id":7},"sender":{"id":583231}}`, nil, 202, "583231"},
-		"nobody":     {`{"action":"revoked"}`, nil, 400, ""},
-		"no account": {`{"action":"revoked","sender":{"id":-1}}`, nil, 400, ""},
-		"other":      {`{"action":"granted","sender":{"id":583231}}`, nil, 204, ""},
-		"no store":   {`{"action":"revoked","sender":{"id":583231}}`, errors.New("no answer"), 503, "583231"},
+		"revoked by user":     {`{"action":"revoked","sender":{"id":583231,"login":"octocat"}}`, nil, 202, "583231"},
+		"with installation":   {`{"action":"revoked","installation":{"id":7},"sender":{"id":583231}}`, nil, 202, "583231"},
+		"no sender":           {`{"action":"revoked"}`, nil, 400, ""},
+		"negative account id": {`{"action":"revoked","sender":{"id":-1}}`, nil, 400, ""},
+		"other action":        {`{"action":"granted","sender":{"id":583231}}`, nil, 204, ""},
+		"store fails":         {`{"action":"revoked","sender":{"id":583231}}`, errors.New("no answer"), 503, "583231"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, who := newWebhookFixture(t), ""
@@ -201,7 +202,7 @@ func TestRevokedAuthorization(t *testing.T) {
 	}
 }
 
-// Who is not served has 202, and nothing but what the event ends.
+// An account that the App does not serve gets 202, and only removals are done.
 func TestServes(t *testing.T) {
 	const account = `"installation":{"id":7,"account":{"login":"Mallory"}}`
 	stranger := strings.Replace(where, "octo-org", "mallory", 1)
@@ -209,18 +210,18 @@ func TestServes(t *testing.T) {
 		event, body            string
 		jobs, dropped, refused int
 	}{
-		"served":         {"pull_request", opened, 1, 0, 0},
-		"served, case":   {"pull_request", strings.Replace(opened, "octo-org", "Octo-Org", 1), 1, 0, 0},
-		"pull request":   {"pull_request", strings.Replace(opened, "octo-org", "mallory", 1), 0, 0, 1},
-		"installation":   {"installation", `{"action":"created",` + account + `}`, 0, 0, 1},
-		"taken away":     {"installation", `{"action":"deleted",` + account + `}`, 0, 1, 1},
-		"archived":       {"repository", `{"action":"archived",` + stranger + `}`, 0, 1, 1},
-		"repositories":   {"installation_repositories", `{"action":"added",` + account + `,"repositories_added":[{"id":21,"full_name":"mallory/a"}]}`, 0, 0, 1},
-		"no account":     {"installation", `{"action":"created","installation":{"id":7}}`, 0, 0, 1},
-		"nothing to do":  {"pull_request", `{"action":"labeled",` + stranger + `}`, 0, 0, 0},
-		"signs off":      {"github_app_authorization", `{"action":"revoked","sender":{"id":1,"login":"mallory"}}`, 0, 0, 0},
-		"added to ours":  {"installation_repositories", `{"action":"added","installation":{"id":7},"repositories_added":[{"id":21,"full_name":"octo-org/a"}]}`, 1, 0, 0},
-		"someone pushed": {"push", `{"ref":"refs/heads/x","after":"` + sha + `","sender":{"login":"m"},` + stranger + `}`, 0, 0, 1},
+		"served":                             {"pull_request", opened, 1, 0, 0},
+		"served, other case":                 {"pull_request", strings.Replace(opened, "octo-org", "Octo-Org", 1), 1, 0, 0},
+		"unserved pull request":              {"pull_request", strings.Replace(opened, "octo-org", "mallory", 1), 0, 0, 1},
+		"unserved installation":              {"installation", `{"action":"created",` + account + `}`, 0, 0, 1},
+		"unserved uninstallation":            {"installation", `{"action":"deleted",` + account + `}`, 0, 1, 1},
+		"unserved repository archived":       {"repository", `{"action":"archived",` + stranger + `}`, 0, 1, 1},
+		"unserved repositories added":        {"installation_repositories", `{"action":"added",` + account + `,"repositories_added":[{"id":21,"full_name":"mallory/a"}]}`, 0, 0, 1},
+		"no account":                         {"installation", `{"action":"created","installation":{"id":7}}`, 0, 0, 1},
+		"nothing to do":                      {"pull_request", `{"action":"labeled",` + stranger + `}`, 0, 0, 0},
+		"authorization revoked":              {"github_app_authorization", `{"action":"revoked","sender":{"id":1,"login":"mallory"}}`, 0, 0, 0},
+		"repository added to served account": {"installation_repositories", `{"action":"added","installation":{"id":7},"repositories_added":[{"id":21,"full_name":"octo-org/a"}]}`, 1, 0, 0},
+		"unserved push":                      {"push", `{"ref":"refs/heads/x","after":"` + sha + `","sender":{"login":"m"},` + stranger + `}`, 0, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newWebhookFixture(t)
@@ -257,7 +258,8 @@ func TestWhoPushed(t *testing.T) {
 	}
 }
 
-// A push says who made it, where the commit does not: as the head of a pull request it must not be approved by them.
+// A push event records who pushed a commit, which the commit does not name. That person must not approve it as the head
+// of a pull request.
 func TestWhoPushedCommits(t *testing.T) {
 	by := func(author, committer string) string {
 		return `,"head_commit":{"author":{"name":"a","username":"` + author + `"},"committer":{"username":"` + committer +
@@ -293,8 +295,8 @@ func TestWhoPushedCommits(t *testing.T) {
 	}
 }
 
-// Senders who only pretend to sign, and send large bodies slowly, do not keep GitHub's deliveries waiting.
-func TestSlowSendersHoldUpNobody(t *testing.T) {
+// Unknown senders that send large bodies slowly, with an invalid signature, do not delay GitHub's deliveries.
+func TestSlowSendersDelayNoDelivery(t *testing.T) {
 	f := newWebhookFixture(t)
 	release := make(chan struct{})
 	var slow sync.WaitGroup
@@ -321,7 +323,7 @@ func TestSlowSendersHoldUpNobody(t *testing.T) {
 	}
 }
 
-// stuckReader says when it is read first, and ends when it is released.
+// stuckReader signals its first read, and ends when it is released.
 type stuckReader struct {
 	reading, release chan struct{}
 	once             sync.Once
@@ -333,8 +335,8 @@ func (s *stuckReader) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Who pushed is on disk before the job is: a job must not be decided about without.
-func TestPusherComesFirst(t *testing.T) {
+// The pusher is stored before the job, because the job needs to know who pushed.
+func TestPusherIsStoredBeforeJob(t *testing.T) {
 	f := newWebhookFixture(t)
 	var order []string
 	f.queue.pushed = func(repository int64, number int, login string) error {
@@ -352,8 +354,8 @@ func TestPusherComesFirst(t *testing.T) {
 	}
 }
 
-// Who presses the button for drafts gets them for that commit: the wish is stored before the job.
-func TestDraftsComeFirst(t *testing.T) {
+// The button for drafts requests them for that commit. The request is stored before the job.
+func TestDraftRequestIsStoredBeforeJob(t *testing.T) {
 	f := newWebhookFixture(t)
 	var order []string
 	f.queue.drafts = func(repository int64, head string) error {
@@ -391,7 +393,7 @@ func TestBadPayloads(t *testing.T) {
 			t.Errorf("%s: %+v", name, w)
 		}
 	}
-	// A webhook of the repository itself is not an App's.
+	// A webhook of a repository, rather than of the App, has no installation.
 	if w, err := WorkOf("pull_request",
 		[]byte(`{"action":"opened","repository":{"id":1},"pull_request":{"number":3}}`)); err != nil || len(w.Jobs) > 0 {
 		t.Errorf("no installation: %+v, %v", w, err)
@@ -406,7 +408,7 @@ func TestBadPayloads(t *testing.T) {
 	}
 }
 
-// GitHub adds to its payloads, and changes what is of no use here; this must cost no delivery.
+// Unused fields of a payload may be added or change their type without failing a delivery.
 func TestFieldsOfOtherTypes(t *testing.T) {
 	repo := strings.Replace(where, `"id":11,`, `"id":11,"custom_properties":{"teams":["a","b"]},"size":"large",`, 1)
 	w, err := WorkOf("pull_request", []byte(`{"action":"opened",`+repo+`,"pull_request":{"number":3,"labels":"none"}}`))
@@ -419,7 +421,7 @@ func TestFieldsOfOtherTypes(t *testing.T) {
 	}
 }
 
-// A push to another branch tells which one is the default, so that nobody need be asked.
+// A push to any branch names the default branch, so no request is needed to find it.
 func TestPushNamesTheDefaultBranch(t *testing.T) {
 	repo := strings.Replace(where, `"id":11,`, `"id":11,"default_branch":"main",`, 1)
 	for branch, want := range map[string]string{"main": "", "feature": "main"} {
@@ -436,7 +438,7 @@ type published struct {
 	id  string
 }
 
-// queueDouble does what its functions say, and nothing where they are nil.
+// queueDouble is a Queue that calls its functions, if they are not nil.
 type queueDouble struct {
 	publish func(store.Key, store.Message, string) error
 	pushed  func(repository int64, number int, login string) error
@@ -472,7 +474,7 @@ func (q *queueDouble) Drop(context.Context, int64, int64) error {
 	return nil
 }
 
-// webhookFixture is a handler with a queue double and its log.
+// webhookFixture is a handler with a queue double and a log.
 type webhookFixture struct {
 	*Webhook
 	queue *queueDouble
@@ -517,7 +519,7 @@ func request(body string) *http.Request {
 	return r
 }
 
-// After a rotation the secret before counts for five minutes, and no earlier one.
+// After a rotation, the previous secret is accepted for five minutes, and no earlier one.
 func TestSetSecret(t *testing.T) {
 	f := newWebhookFixture(t)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -551,14 +553,14 @@ func TestSetSecret(t *testing.T) {
 	set("two", true)
 	expect("at once", map[string]int{secret: 202, "two": 202, "": 401})
 	now = now.Add(retiredGrace - time.Second)
-	set("two", false) // which does not make the grace longer
+	set("two", false) // does not extend the grace period
 	expect("just before the end", map[string]int{secret: 202, "two": 202})
 	now = now.Add(time.Second)
 	expect("at the end", map[string]int{secret: 401, "two": 202, "": 401})
 	set("three", true)
 	set("four", true)
 	expect("after two rotations", map[string]int{secret: 401, "two": 401, "three": 202, "four": 202})
-	now = now.Add(-time.Hour) // a clock that was wrong
+	now = now.Add(-time.Hour) // the clock was wrong
 	set("five", true)
 	now = now.Add(retiredGrace)
 	expect("with another clock", map[string]int{"four": 401, "five": 202})
@@ -605,7 +607,7 @@ func TestAnswers(t *testing.T) {
 		"malformed": {body: `{"action":`, code: 400},
 		"unknown type": {body: opened, change: func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") },
 			code: 400},
-		"form without": {body: "x=1", change: func(r *http.Request) {
+		"form without payload": {body: "x=1", change: func(r *http.Request) {
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		}, code: 400},
 		"no event": {body: opened, change: func(r *http.Request) { r.Header.Del("X-GitHub-Event") }, code: 400},
@@ -646,7 +648,7 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// endless is a body that counts what was read of it.
+// endless is an endless body that counts how much was read.
 type endless struct{ read int }
 
 func (e *endless) Read(p []byte) (int, error) { e.read += len(p); return len(p), nil }
