@@ -29,13 +29,8 @@ func (f *apiFacts) limited(ctx context.Context, s Deployed, effect string) (foun
 		return nil
 	}
 	ctx = declared.Cautious(unnoted{ctx}, s.Root)
-	var limits apiserver.Limits
-	for _, o := range f.cluster.List(ctx, "", "LimitRange", id.Namespace) {
-		limits.Ranges = append(limits.Ranges, o)
-	}
-	for _, o := range f.cluster.List(ctx, "", "ResourceQuota", id.Namespace) {
-		limits.Quotas = append(limits.Quotas, o)
-	}
+	limits := apiserver.Limits{Ranges: f.cluster.List(ctx, "", "LimitRange", id.Namespace),
+		Quotas: f.cluster.List(ctx, "", "ResourceQuota", id.Namespace)}
 	object := s.Object
 	if at != "" {
 		template := mapAt(s.Object, at)
