@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Target is what a check run is about, within its repository: one of a pull request, a branch, a merge group, and what
-// a pull request would change in other repositories.
+// Target is the subject of a check run within its repository: a pull request, a branch, a merge group, or a preview of
+// a pull request in other repositories.
 type Target struct {
 	Number  int    // of the pull request
 	Branch  string // name
 	Group   string // head commit of the merge group
-	Preview int    // number of the pull request whose rules other repositories take
+	Preview int    // number of the pull request whose rules other repositories use
 }
 
-// String is the subject as an id has it.
+// String returns the target as the first part of an id.
 func (s Target) String() string {
 	switch {
 	case s.Branch != "":
-		return "branch-" + hex.EncodeToString([]byte(s.Branch)) // its name may hold the signs that end a subject
+		return "branch-" + hex.EncodeToString([]byte(s.Branch)) // in hexadecimal, since a name may contain the characters that end a target
 	case s.Group != "":
 		return "group-" + s.Group
 	case s.Preview != 0:
@@ -30,10 +30,10 @@ func (s Target) String() string {
 	return "pr-" + strconv.Itoa(s.Number)
 }
 
-// ParseTarget reads what String wrote; the zero Target for anything else.
+// ParseTarget reads what String returns. It returns the zero Target for any other text.
 func ParseTarget(text string) (t Target) {
 	kind, name, _ := strings.Cut(text, "-")
-	switch kind { // what is not a number, or not hexadecimal, is not written back
+	switch kind { // an invalid number or hexadecimal text gives a target with another String
 	case "pr":
 		t.Number, _ = strconv.Atoi(name)
 	case "branch":
@@ -55,14 +55,14 @@ type State int
 
 // The states.
 const (
-	Result    State = iota // it has a result, or will have the one of Digest; the digest may be empty
-	HasBegun               // it has none yet
-	HasFailed              // it is a failure that another try does not change
-	Abandoned              // it ended without a result by no fault of the change, see Retry
+	Result    State = iota // it has a result, or will have the result of Digest, which may be empty
+	HasBegun               // it has no result yet
+	HasFailed              // it failed, and another attempt would fail in the same way
+	Abandoned              // it ended without a result, for a reason outside the change; see Retry
 )
 
-// RunID is the external id of a check run: what the run is about, who asked for it, and what it came to. GitHub
-// keeps it with the run and hands it back, so it is all that is known about the runs of earlier jobs and other servers:
+// RunID is the external id of a check run: its subject, who requested it, and its result. GitHub stores the id with the
+// run. It is all that a server knows about the runs of earlier jobs and of other servers:
 //
 //	pr-12/begun-7                  opened by job 7, without a result yet
 //	pr-12+<delivery>/begun-7       likewise, because somebody asked for a fresh one
@@ -74,16 +74,16 @@ const (
 //	branch-<hex>/gave-up-2-7       ended by job 7 without a result, by no fault of the change, for the second time
 type RunID struct {
 	Target Target
-	Demand string // tells the wish for a fresh run from others; "" for none. It holds no slash
+	Demand string // identifies the request for a fresh run; "" for none. It contains no slash
 	State  State
-	Job    uint64 // unless it is a result: the number of the job
-	Times  int    // with Abandoned: how often that has happened to this head, from 1
-	Digest string // of a result: of all that it depends on; of a failure: of its words. It is hexadecimal
-	Own    string // of a result: its conclusion, where the run shows another's; "" elsewhere. Letters and _
-	Until  int64  // of a result: the Unix time at which it may become another by itself; zero for never
+	Job    uint64 // the number of the job, unless the state is Result
+	Times  int    // with Abandoned: how often this has happened to this head, from 1
+	Digest string // hexadecimal hash: for a result of all its inputs, for a failure of its text
+	Own    string // conclusion of a result, if the run shows another one's; otherwise "". Letters and _
+	Until  int64  // Unix time at which a result may change without a new event; zero for never
 }
 
-// String is the id as GitHub keeps it.
+// String returns the id as GitHub stores it.
 func (id RunID) String() string {
 	about := id.Target.String()
 	if id.Demand != "" {
@@ -99,7 +99,7 @@ func (id RunID) String() string {
 	return about
 }
 
-// Ends returns when a result may become another by itself; the zero time for never.
+// Ends returns the time at which a result may change without a new event; the zero time for never.
 func (id RunID) Ends() time.Time {
 	if id.Until == 0 {
 		return time.Time{}
@@ -107,15 +107,14 @@ func (id RunID) Ends() time.Time {
 	return time.Unix(id.Until, 0)
 }
 
-// The marks of the states that are not results.
+// The words for the states without a result.
 const (
 	begunMark     = "begun-"
 	failedMark    = "failed-"
 	abandonedMark = "gave-up-"
 )
 
-// Outcome is the part of the id that depends on what the run came to, and not on who asked for it or what else is
-// there.
+// Outcome returns the part of the id that depends only on the state and result of the run, not on who requested it.
 func (id RunID) Outcome() string {
 	job := strconv.FormatUint(id.Job, 10)
 	switch id.State {
@@ -129,8 +128,8 @@ func (id RunID) Outcome() string {
 	return id.Digest
 }
 
-// ParseRunID reads what String wrote. The error says that an id was not written by it: the run is another's, or of a version
-// that is not known.
+// ParseRunID reads what String returns. It fails for an id that String did not write: the run belongs to another
+// program, or to an unknown version.
 func ParseRunID(text string) (RunID, error) {
 	about, outcome, _ := strings.Cut(text, "/")
 	subject, demand, _ := strings.Cut(about, "+")
@@ -148,7 +147,7 @@ func ParseRunID(text string) (RunID, error) {
 	return id, nil
 }
 
-// readOutcome leaves out what it does not understand, which Parse notices.
+// readOutcome ignores what it cannot parse; ParseRunID then finds that the id is not what String returns.
 func (id *RunID) readOutcome(text string) {
 	number := func(s string) (n uint64) { n, _ = strconv.ParseUint(s, 10, 64); return n }
 	if rest, ok := strings.CutPrefix(text, begunMark); ok {
@@ -165,14 +164,14 @@ func (id *RunID) readOutcome(text string) {
 	}
 }
 
-// retries are the pauses after which a head that was given up is tried again. After the last it takes a
-// person, a push or another event.
+// retries returns the pauses after which an abandoned head is tried again. After the last one, only a person, a push or
+// another event starts a check.
 func retries() []time.Duration {
 	return []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour}
 }
 
-// NextRetry returns when a result that lacks something is looked at again by itself, as many times and after the pauses that
-// retries have; first is when there was such a result for the first time. The zero time: no more.
+// NextRetry returns when a result that lacks something is checked again, according to the pauses of retries. first is
+// the time of the first such result. The zero time means no more attempts.
 func NextRetry(first, now time.Time) time.Time {
 	at := first
 	for _, pause := range retries() {
@@ -183,8 +182,8 @@ func NextRetry(first, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// Retry returns the pause after which the head of a run is tried again by itself; false for one that is not: a result,
-// a run that is not at its end, and one that was given up too often.
+// Retry returns the pause after which the head of a run is tried again automatically. It returns false for a result, an
+// unfinished run, and a head that was abandoned too often.
 func (id RunID) Retry() (pause time.Duration, again bool) {
 	list := retries()
 	if id.State != Abandoned || id.Times > len(list) {

@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_X86_64
 
-// olderCalls are the denied calls that only this architecture has.
+// olderCalls returns the denied calls that only this architecture has.
 func olderCalls() []uintptr {
 	return []uintptr{
 		unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN,

@@ -4,5 +4,5 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
-// olderCalls are the denied calls that only this architecture has.
+// olderCalls returns the denied calls that only this architecture has.
 func olderCalls() []uintptr { return nil }

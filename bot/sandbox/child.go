@@ -24,12 +24,12 @@ type child struct {
 	in      *os.File
 	out     *os.File
 	stderr  *lastWords
-	lacks   []string      // what its sandbox lacks, as far as the parent sets it up
+	lacks   []string      // the parts of the sandbox that the parent could not set up
 	exited  chan struct{} // closed when the process is reaped; code and signal are set before
 	code    int
 	signal  syscall.Signal
 
-	mu     sync.Mutex // guards reaped: a pid must not be signaled after it was given back
+	mu     sync.Mutex // guards reaped: after the process is reaped, its pid may belong to another process
 	reaped bool
 }
 
@@ -46,7 +46,7 @@ func newSetup(cfg Config, home string) setup {
 	}
 }
 
-// environment is the whole environment of the child, without any variable of the parent.
+// environment returns the whole environment of the child. It inherits no variable of the parent.
 func environment(home string, cfg Config) []string {
 	return []string{
 		"HOME=" + home,
@@ -59,7 +59,7 @@ func environment(home string, cfg Config) []string {
 	}
 }
 
-// homePrefix begins the names of the folders of children.
+// homePrefix is the prefix of the names of children's folders.
 const homePrefix = "lintel-sandbox-"
 
 // newHome creates a folder for a child. If another server's Sweep removes it before it is locked, it is created again.
@@ -78,7 +78,7 @@ func newHome() (home string, lock *os.File, err error) {
 	return "", nil, err
 }
 
-// launch starts the process, without namespaces if plain. The caller stops it.
+// launch starts a child process; if plain, without namespaces. The caller stops it.
 func launch(exe string, cfg Config, plain bool) (_ *child, err error) {
 	home, lock, err := newHome()
 	if err != nil {
@@ -115,8 +115,8 @@ func launch(exe string, cfg Config, plain bool) (_ *child, err error) {
 	cmd.WaitDelay = 5 * time.Second // for a grandchild that left the process group and holds stderr
 
 	started := make(chan error)
-	// The signal that ends the child with its parent comes when the parent's *thread* ends
-	// (prctl(2), PR_SET_PDEATHSIG), so this one is kept until the child is gone.
+	// The child is killed when the parent's *thread* that started it ends (prctl(2), PR_SET_PDEATHSIG). Therefore, the
+	// thread is kept until the child has ended.
 	onOwnThread(func() {
 		c.lacks = confineThread()
 		if err := cmd.Start(); err != nil {
@@ -135,9 +135,9 @@ func launch(exe string, cfg Config, plain bool) (_ *child, err error) {
 	return c, nil
 }
 
-// onOwnThread runs f on a thread that ends with it, so that a thread with the rules of a sandbox runs nothing else. It
-// is never the first thread of the process, which does not end and whose rules decide who may signal the process: a
-// child with the same rules could (landlock(7), scoping).
+// onOwnThread runs f on a thread that ends with f, so that a thread with sandbox rules runs nothing else. It is never
+// the first thread of the process. That thread does not end, and its rules decide who may signal the process: a child
+// with the same rules could do so (landlock(7), scoping).
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -147,7 +147,7 @@ func onOwnThread(f func()) {
 		}
 		taken := make(chan struct{})
 		go func() {
-			runtime.LockOSThread() // another one, while the first is locked
+			runtime.LockOSThread() // runs on another thread, since the first one stays locked
 			close(taken)
 			f()
 		}()
@@ -156,16 +156,16 @@ func onOwnThread(f func()) {
 	}()
 }
 
-// reap waits for the end of the process, ends what is left of its group, and records how it ended.
+// reap waits for the end of the process, kills the rest of its group, and records the exit state.
 func (c *child) reap(cmd *exec.Cmd) {
 	defer close(c.exited)
-	if awaitExit(c.pid) { // leaves a zombie, so that the group's number cannot be given to another
+	if awaitExit(c.pid) { // the zombie keeps the group's number from being reused
 		c.mu.Lock()
 		killGroup(cmd.Process)
 		c.reaped = true
 		c.mu.Unlock()
 	}
-	_ = cmd.Wait() // how it ended is read from the state
+	_ = cmd.Wait() // the exit state is read below
 	c.code = cmd.ProcessState.ExitCode()
 	c.signal = signalOf(cmd.ProcessState)
 }
@@ -199,7 +199,7 @@ func (c *child) stop() {
 	c.lock.Close()
 }
 
-// tidy empties the child's folder, so that no job finds files of another.
+// tidy empties the child's folder, so that a job finds no files of an earlier job.
 func (c *child) tidy() {
 	entries, err := os.ReadDir(c.home)
 	if err != nil {
@@ -210,11 +210,11 @@ func (c *child) tidy() {
 	}
 }
 
-// lastWords keeps the end of a child's stderr, and the reason of its end.
+// lastWords keeps the end of a child's stderr, and the most telling line about its end.
 type lastWords struct {
 	mu    sync.Mutex
 	kept  []byte
-	line  []byte // the beginning of the present line
+	line  []byte // the start of the present line
 	words string
 	rank  int
 }
@@ -250,7 +250,7 @@ func (l *lastWords) note() {
 	}
 }
 
-// cause is why the process ended, in our words, or "".
+// cause describes why the process ended; "" if stderr does not tell.
 func (l *lastWords) cause() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -258,32 +258,32 @@ func (l *lastWords) cause() string {
 	return l.words
 }
 
-// reset forgets what was said about earlier jobs.
+// reset forgets the stderr of earlier jobs.
 func (l *lastWords) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kept, l.line, l.words = l.kept[:0], l.line[:0], ""
 }
 
-// tail is the kept end, for the operator's debug log.
+// tail returns the kept end of stderr, for the operator's debug log.
 func (l *lastWords) tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.ToValidUTF8(string(l.kept), "\uFFFD")
 }
 
-// place is a folder that a child may use. Landlock's rules apply to the folder at the time when they are made, and not
-// to the path.
+// place is a folder that a child may use. Landlock's rules apply to the folder that exists when they are set, not to
+// its path.
 type place struct {
 	path string
-	info os.FileInfo // nil: there was none
+	info os.FileInfo // nil: the folder did not exist
 }
 
-// findPlaces notes the folders that a child may use, and makes the one of the cache.
+// findPlaces records the folders that a child may use, and creates the cache's folder.
 func findPlaces(cfg Config) []place {
 	paths := cfg.Repositories
 	if cfg.Cache != "" {
-		_ = os.MkdirAll(cfg.Cache, 0o700) // without it nothing is kept, which fails no job
+		_ = os.MkdirAll(cfg.Cache, 0o700) // without the folder, jobs work without a cache
 		paths = append(paths[:len(paths):len(paths)], cfg.Cache)
 	}
 	list := make([]place, len(paths))
@@ -293,7 +293,7 @@ func findPlaces(cfg Config) []place {
 	return list
 }
 
-// moved reports whether something else stands there now.
+// moved reports whether the path is now another folder than the recorded one.
 func (p place) moved() bool {
 	now := stat(p.path)
 	if now == nil || p.info == nil {

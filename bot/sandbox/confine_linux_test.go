@@ -26,7 +26,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// attempt does in the child what a check never does, or must be able to.
+// attempt tries an operation in the child: one that checks never need, or one that they must be able to do.
 func attempt(what, with string) error {
 	pid, _ := strconv.Atoi(with)
 	switch what {
@@ -36,7 +36,7 @@ func attempt(what, with string) error {
 			return err
 		}
 		defer f.Close()
-		_, err = f.Read(make([]byte, 1)) // the program itself is larger than the limit of memory
+		_, err = f.Read(make([]byte, 1)) // the program itself is larger than the memory limit
 		return err
 	case "list":
 		_, err := os.ReadDir(with)
@@ -88,7 +88,7 @@ func attempt(what, with string) error {
 		return err
 	case "mount":
 		return unix.Mount("none", with, "tmpfs", 0, "")
-	case "privileges": // reports as an error that there is no way to new ones
+	case "privileges": // fails if the process cannot gain privileges
 		if n, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err != nil || n == 1 {
 			return unix.EPERM
 		}
@@ -215,7 +215,7 @@ func TestCheckInTheSandbox(t *testing.T) {
 		t.Fatal("the sample breaks no policy")
 	}
 	change.Cache = cache
-	for range 2 { // the second one finds what the first one kept
+	for range 2 { // the second check uses the cache of the first
 		got, err := b.Run(t.Context(), change)
 		if err != nil {
 			t.Fatal(err)
@@ -305,7 +305,7 @@ func TestOwnersSeeTheirOwn(t *testing.T) {
 		return r.Title
 	}
 	for _, owner := range []string{"7", "8"} {
-		for _, dir := range []string{"mirrors/", "cache/"} { // what is not there is refused in other words
+		for _, dir := range []string{"mirrors/", "cache/"} { // a missing folder would be refused with another error
 			if err := os.MkdirAll(at(dir+owner), 0o700); err != nil {
 				t.Fatal(err)
 			}

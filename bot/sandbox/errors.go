@@ -23,7 +23,8 @@ func (e *Crash) Unwrap() error { return e.Err }
 type Failed struct {
 	Message  string `json:"message"`
 	Panicked bool   `json:"panicked,omitempty"` // it was a recovered panic: a defect of the program
-	// Absent are the ids of objects that the repository of the change lacks: with them, the same job can be done.
+	// Absent contains the ids of objects that the change's repository lacks. Once they are fetched, the job can be
+	// repeated.
 	Absent []string `json:"absent,omitempty"`
 }
 
@@ -31,7 +32,7 @@ func (e *Failed) Error() string { return e.Message }
 
 const reasonProtocol = "answered with something that is not a report"
 
-// postMortem classifies the exit state and the last words of a dead child. The words are not passed on, since they may
+// postMortem classifies the exit state and last words of a dead child. The words are not passed on, since they may
 // quote the repository or name host paths.
 func (s *Sandbox) postMortem(c *child) *Crash {
 	<-c.exited
@@ -43,7 +44,7 @@ func (s *Sandbox) postMortem(c *child) *Crash {
 		return &Crash{Reason: "used up its processor time"}
 	case words != "":
 		return &Crash{Reason: "crashed: " + words}
-	case c.signal == syscall.SIGKILL: // not ours: we classify what we kill before we come here
+	case c.signal == syscall.SIGKILL: // not our own kill, which is classified elsewhere
 		return &Crash{Reason: "was killed by the system, most likely for lack of memory"}
 	case c.signal != 0:
 		return &Crash{Reason: "was ended by a signal (" + c.signal.String() + ")"}
@@ -64,7 +65,7 @@ var causes = []struct{ begins, contains, words string }{
 	{"fatal error: ", "out of memory", causeMemory},
 	{"fatal error: ", "cannot allocate memory", causeMemory},
 	{"fatal error: ", "failed to reserve", causeMemory},
-	{"fatal error: ", "newosproc", causeMemory}, // no memory for a thread's stack
+	{"fatal error: ", "newosproc", causeMemory}, // no memory for the stack of a thread
 	{"runtime: ", "out of memory", causeMemory},
 	{"runtime: failed to create new OS thread", "", causeMemory},
 	{"runtime/cgo: ", "pthread_create failed", causeMemory},
@@ -77,8 +78,8 @@ var causes = []struct{ begins, contains, words string }{
 	{"panic: ", "", "panic in the background"},
 }
 
-// classify returns the words for a line of the child's stderr and their rank (low is telling), or "" when
-// the line says nothing about an end.
+// classify returns our words for a line of the child's stderr, and their rank, lower for more informative ones. The
+// words are "" for a line that does not explain an end.
 func classify(line string) (words string, rank int) {
 	for i, c := range causes {
 		if strings.HasPrefix(line, c.begins) && strings.Contains(line, c.contains) {
@@ -88,7 +89,7 @@ func classify(line string) (words string, rank int) {
 	return "", len(causes)
 }
 
-// size writes bytes for people: "2 GiB", "512 MiB".
+// size formats bytes for people: "2 GiB", "512 MiB".
 func size(n int64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
 	v, u := float64(n), 0

@@ -12,14 +12,14 @@ import (
 	"github.com/lintel-bot/lintel/render/progress"
 )
 
-// protocol is the version of the frames; both sides are the same binary, so a difference means that
-// something else answers.
+// protocol is the version of the frames. Parent and child are the same binary, so another version means that another
+// program answers.
 const protocol = 6
 
-// maxRequest bounds a frame to the child.
+// maxRequest is the maximum size of a frame to the child.
 const maxRequest = 16 << 20
 
-// setup is the first frame to the child: the limits and the rules that it is to put itself under.
+// setup is the first frame to the child: the limits and access rules that the child sets for itself.
 type setup struct {
 	Protocol int   `json:"protocol"`
 	Confine  bool  `json:"confine"` // false only where Serve runs within a test
@@ -35,19 +35,19 @@ type setup struct {
 // ready is the child's answer to setup.
 type ready struct {
 	Protocol int      `json:"protocol"`
-	Lacks    []string `json:"lacks,omitempty"` // what the sandbox lacks, as far as the child sets it up
+	Lacks    []string `json:"lacks,omitempty"` // the parts of the sandbox that the child could not set up
 }
 
 // request is a job: a change or a query.
 type request struct {
-	Inspect bool           `json:"inspect,omitempty"` // in place of checking it
+	Inspect bool           `json:"inspect,omitempty"` // inspect the change instead of checking it
 	Change  *report.Change `json:"change,omitempty"`
 	Query   *report.Query  `json:"query,omitempty"`
-	Steps   bool           `json:"steps,omitempty"` // somebody waits for frames with a Step before the answer
+	Steps   bool           `json:"steps,omitempty"` // send frames with a Step before the answer
 }
 
-// answer is what a job came to: exactly one of Inspection, Report, Showing and Failed. With Step, it is what is under way, and
-// the answer follows.
+// answer is the result of a job: exactly one of Inspection, Report, Showing and Failed. A frame with a Step only
+// reports progress, and the answer follows.
 type answer struct {
 	Step       *progress.Step     `json:"step,omitempty"`
 	Inspection *report.Inspection `json:"inspection,omitempty"`
@@ -57,7 +57,8 @@ type answer struct {
 	Memory     int64              `json:"memory"` // bytes the child holds after the job
 }
 
-// text is what follows a value in its frame as it is: megabytes of YAML are dear as a string of JSON. nil: nothing may.
+// text returns the field of a frame's value that is sent behind the JSON: megabytes of YAML are slow to encode as a
+// JSON string. It returns nil for values without such a field.
 func text(v any) *[]byte {
 	switch a := v.(type) {
 	case answer:
@@ -72,7 +73,7 @@ func text(v any) *[]byte {
 
 var errNotFrame = errors.New("not a frame of the sandbox")
 
-// tooLargeError is a frame over its limit.
+// tooLargeError is the error for a frame over its limit.
 type tooLargeError struct {
 	size, limit int64
 	sending     bool
@@ -82,11 +83,11 @@ func (e *tooLargeError) Error() string {
 	return fmt.Sprintf("a frame of %d bytes is over the limit of %d", e.size, e.limit)
 }
 
-// magic begins every frame, so that stray output is told from a large frame.
+// magic begins every frame, to tell frames from other output.
 var magic = [4]byte{'l', 'n', 't', '1'}
 
-// writeFrame writes v as one frame: four bytes of magic, the length as 32 bits big-endian, a line of JSON, its text.
-// Nothing is written when it is over the limit.
+// writeFrame writes v as one frame: four bytes of magic, the length as 32 bits big-endian, a line of JSON, and the
+// text. It writes nothing if the frame is over the limit.
 func writeFrame(w io.Writer, v any, limit int64) error {
 	var b bytes.Buffer
 	b.Write(magic[:])
@@ -109,7 +110,8 @@ func writeFrame(w io.Writer, v any, limit int64) error {
 }
 
 // readFrame reads one frame into v. The error is io.EOF at a clean end, io.ErrUnexpectedEOF within a frame,
-// *tooLargeError, or wraps errNotFrame. Memory grows with what arrives, not with what the length claims.
+// *tooLargeError, or one that wraps errNotFrame. It allocates memory for the received bytes, not for the claimed
+// length.
 func readFrame(r io.Reader, v any, limit int64) error {
 	var head [8]byte
 	if n, err := io.ReadFull(r, head[:]); err != nil {
@@ -132,7 +134,7 @@ func readFrame(r io.Reader, v any, limit int64) error {
 		}
 		return err
 	}
-	line, rest, _ := bytes.Cut(b.Bytes(), []byte("\n")) // of JSON, there is one line
+	line, rest, _ := bytes.Cut(b.Bytes(), []byte("\n")) // encoding/json writes no line breaks within a value
 	if err := json.Unmarshal(line, v); err != nil {
 		return fmt.Errorf("%w: %w", errNotFrame, err)
 	}

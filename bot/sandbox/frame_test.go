@@ -91,7 +91,7 @@ func TestLastWords(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := &lastWords{}
-			for i := range tc.text { // byte by byte: lines may arrive in any pieces
+			for i := range tc.text { // byte by byte, because lines may arrive in any pieces
 				l.Write([]byte{tc.text[i]})
 			}
 			if got := l.cause(); got != tc.want {

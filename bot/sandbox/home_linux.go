@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// lockFolder takes the lock of a folder without waiting; it ends with the process, however that ends, or when the file is
-// closed. The folder has to be of this user, and no link.
+// lockFolder locks a folder without waiting. The lock ends when the file is closed or the process ends. It fails if the
+// folder belongs to another user or is a link.
 func lockFolder(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -26,7 +26,7 @@ func lockFolder(path string) (*os.File, error) {
 	return f, nil
 }
 
-// isOurs returns why a folder that was opened at a path is not this user's, or not there any more.
+// isOurs returns an error if the folder that was opened at a path belongs to another user or was removed.
 func isOurs(f *os.File, path string) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -41,8 +41,8 @@ func isOurs(f *os.File, path string) error {
 	return nil
 }
 
-// Sweep removes the folders that children had whose parents were killed. It leaves those of processes that run, of other
-// users, and whatever else there is. The error says what could not be removed.
+// Sweep removes the folders of children whose parents were killed. It keeps folders of running processes, folders of
+// other users, and other files. The error names what could not be removed.
 func Sweep() error {
 	dir := os.TempDir()
 	entries, err := os.ReadDir(dir)

@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// What killed processes left goes; what belongs to others, or to children that run, stays.
+// Sweep removes the folders of killed processes, and keeps those of other users and of running children.
 func TestSweep(t *testing.T) {
 	temp, outside := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -30,7 +30,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	stays := []string{homePrefix + "file", homePrefix + "held", homePrefix + "link", "lintel-snapshot-1"}
-	if os.Chown(at(homePrefix+"theirs"), 54321, 54321) == nil { // as root
+	if os.Chown(at(homePrefix+"theirs"), 54321, 54321) == nil { // succeeds only as root
 		stays = append(stays, homePrefix+"theirs")
 	}
 	lock, err := lockFolder(at(homePrefix + "held"))

@@ -11,30 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rights of Landlock, by what they are for (landlock(7)).
+// Rights of Landlock, by purpose (landlock(7)).
 const (
 	landlockRead  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	landlockRun   = landlockRead | unix.LANDLOCK_ACCESS_FS_EXECUTE
 	landlockWrite = landlockRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
 		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REFER
-	// landlockFile are the rights that a rule on a file may name.
+	// landlockFile contains the rights that a rule for a file may have.
 	landlockFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	landlockFirst = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1 // all of the first version
-	// scopesFixed is the erratum after whose fix a thread in a scope may still signal the others of its
-	// own process, as Go's scheduler does (Linux, security/landlock/errata/abi-6.h).
+	landlockFirst = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1 // all rights of the first version
+	// scopesFixed is the erratum that fixes signals between the threads of one process in a scope, which Go's scheduler
+	// needs (Linux, security/landlock/errata/abi-6.h).
 	scopesFixed = 1 << (2 - 1)
 )
 
-// landlock is what this kernel's Landlock can refuse: each version adds to the one before.
+// landlock is what this kernel's Landlock can restrict. Each version adds to the one before.
 type landlock struct {
 	version, errata       int
 	files, network, scope uint64
-	lacks                 []string // what later versions refuse besides
+	lacks                 []string // the restrictions of later versions
 }
 
-// newLandlock lists what a version of Landlock refuses (landlock(7), section "Versions").
+// newLandlock returns what a version of Landlock restricts (landlock(7), section "Versions").
 func newLandlock(version, errata int) landlock {
 	l := landlock{version: version, errata: errata}
 	lacks := func(what string, takes int) {
@@ -43,7 +43,7 @@ func newLandlock(version, errata int) landlock {
 	}
 	l.files = landlockFirst
 	if version >= 2 {
-		l.files |= unix.LANDLOCK_ACCESS_FS_REFER // before, no file could be moved between folders at all
+		l.files |= unix.LANDLOCK_ACCESS_FS_REFER // in version 1, files could never be moved between folders
 	}
 	if version >= 3 {
 		l.files |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
@@ -56,7 +56,7 @@ func newLandlock(version, errata int) landlock {
 		lacks("a rule against TCP", 4)
 	}
 	if version >= 5 {
-		l.files |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV // no device is reached but /dev/null and /dev/urandom
+		l.files |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV // the only devices in reach are /dev/null and /dev/urandom
 	}
 	switch {
 	case version < 6:
@@ -70,7 +70,7 @@ func newLandlock(version, errata int) landlock {
 	return l
 }
 
-// findLandlock asks the kernel.
+// findLandlock asks the kernel for its version and errata.
 func findLandlock() (landlock, error) {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -78,12 +78,12 @@ func findLandlock() (landlock, error) {
 	}
 	errata, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_ERRATA)
 	if errno != 0 {
-		errata = 0 // the kernel is older than the question, and than the fixes
+		errata = 0 // the kernel is too old to answer, and has none of the fixes
 	}
 	return newLandlock(int(version), int(errata)), nil
 }
 
-// lacksLandlock is what is missing, in words for people; what names the rules.
+// lacksLandlock describes the missing restrictions for people. what names the rules.
 func lacksLandlock(what string, err error) string {
 	why := err.Error()
 	switch {
@@ -100,14 +100,14 @@ const (
 	processRules = "rules for TCP and signals"
 )
 
-// confineThread puts the calling thread, and what it starts from now on, under the part of the sandbox that
-// is inherited and needs no paths: no new privileges through exec(2), no TCP, no signals and abstract sockets
-// to processes outside. It is for good, so the thread must be locked and end with its goroutine. It returns
-// what this kernel cannot do, in words for people.
+// confineThread restricts the calling thread, and processes that it starts later, by the rules that are inherited and
+// need no paths. They forbid new privileges through exec(2), TCP, and signals and abstract sockets to other processes.
+// The rules cannot be removed, so the thread must be locked and end with its goroutine. It returns descriptions, for
+// people, of what this kernel cannot do.
 //
-// These rules are set before the child exists, and not by the child, because Landlock works by thread: a
-// process of several threads would get as many domains, and its threads could not signal what others
-// started. Rules for files cannot be set here, as the child's user namespace is yet to be written.
+// The parent sets these rules, and not the child, because Landlock works by thread. A process with several threads
+// would get as many domains, and its threads could not signal processes that other threads started. Rules for files
+// cannot be set here, since the child's user namespace must still be written.
 func confineThread() (lacks []string) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return []string{"the bar to new privileges (no_new_privs): the kernel refuses it"}
@@ -130,8 +130,8 @@ func confineThread() (lacks []string) {
 	return l.lacks
 }
 
-// confineFiles restricts the process for good to the files that its jobs need. It returns what is
-// missing, in words for people.
+// confineFiles permanently restricts the process to the files that its jobs need. It returns descriptions of what is
+// missing.
 func confineFiles(s setup) (lacks []string) {
 	l, err := findLandlock()
 	if err == nil {
@@ -154,7 +154,7 @@ func (l landlock) confineFiles(s setup) error {
 		return err
 	}
 	read := append([]string{"/dev/urandom"}, zoneFiles()...)
-	if self, err := os.Executable(); err == nil { // the cache tells builds apart by it
+	if self, err := os.Executable(); err == nil { // the cache identifies builds by this file
 		read = append(read, self)
 	}
 	for _, r := range []struct {
@@ -174,10 +174,10 @@ func (l landlock) confineFiles(s setup) error {
 	return l.restrictProcess(rules)
 }
 
-// restrictProcess puts all threads under the rules.
+// restrictProcess applies the rules to all threads.
 func (l landlock) restrictProcess(rules ruleset) error {
 	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules.fd), 0, 0)
-	if errno == syscall.ENOTSUP { // Go cannot do that to threads of C; the kernel can since version 8
+	if errno == syscall.ENOTSUP { // Go cannot do this with cgo; the kernel can since version 8
 		if l.version < 8 {
 			return errors.New("this program is built with cgo, and the kernel cannot restrict all its threads")
 		}
@@ -189,7 +189,7 @@ func (l landlock) restrictProcess(rules ruleset) error {
 	return nil
 }
 
-// ruleset is a set of Landlock rules that is being made.
+// ruleset is an unfinished set of Landlock rules.
 type ruleset struct{ fd int }
 
 func newRuleset(handled unix.LandlockRulesetAttr) (ruleset, error) {
@@ -203,7 +203,8 @@ func newRuleset(handled unix.LandlockRulesetAttr) (ruleset, error) {
 
 func (r ruleset) close() { _ = unix.Close(r.fd) }
 
-// allow grants rights on a file, or on a folder and all below it; links are followed. What is not there gets no rule.
+// allow grants rights on a file, or on a folder and everything below it. It follows links, and does nothing for a path
+// that does not exist.
 func (r ruleset) allow(path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -228,7 +229,7 @@ func (r ruleset) allow(path string, rights uint64) error {
 	return nil
 }
 
-// programFiles is what a program and its loader read: the program itself, and the folders of libraries.
+// programFiles returns the files that a program and its loader read: the program itself, and the folders of libraries.
 func programFiles(program string) ([]string, error) {
 	files := []string{
 		"/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/libexec",
@@ -242,7 +243,7 @@ func programFiles(program string) ([]string, error) {
 	}
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil {
-		return files, nil // the job will say that there is no git
+		return files, nil // the job reports the missing git
 	}
 	if script, err := isScript(real); err != nil || script {
 		return nil, errors.New("git is a script here, so the files that it needs are not known")
@@ -252,7 +253,7 @@ func programFiles(program string) ([]string, error) {
 		filepath.Join(prefix, "libexec")), nil
 }
 
-// isScript reports whether a program needs another one to run it (execve(2), "Interpreter scripts").
+// isScript reports whether a program is a script, which needs an interpreter (execve(2), "Interpreter scripts").
 func isScript(file string) (bool, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -264,7 +265,7 @@ func isScript(file string) (bool, error) {
 	return string(begin[:]) == "#!", err
 }
 
-// zoneFiles is where package time looks for time zones: policies may name one.
+// zoneFiles returns the files in which package time looks for time zones, which policies may use.
 func zoneFiles() []string {
 	return []string{"/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"}
 }

@@ -14,12 +14,12 @@ import (
 
 const signalCPU = syscall.SIGXCPU
 
-// sandboxID is the user and group the child believes to be: nobody special, so that it has no
-// capabilities in its own namespace, either. Outside it stays the parent's user.
+// sandboxID is the user and group of the child in its namespace. It is not root, so the child has no capabilities in
+// its namespace either. Outside, the child has the parent's user.
 const sandboxID = 65532
 
-// processAttributes gives the child its own process group, which dies with the parent, and unless plain
-// its own user and network namespace: the latter has not even a loopback interface.
+// processAttributes puts the child into its own process group, and ends it with the parent. Unless plain, the child
+// gets its own user and network namespaces; the latter has not even a loopback interface.
 func processAttributes(plain bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if plain {
@@ -31,9 +31,9 @@ func processAttributes(plain bool) *syscall.SysProcAttr {
 	return a
 }
 
-// namespacesRefused reports whether a start failed in a way that a start without namespaces may not
-// (clone(2): EPERM where the system forbids them, EINVAL where the kernel lacks them, ENOSPC at their
-// limit; EACCES from security modules).
+// namespacesRefused reports whether a start failed because of namespaces, so that a start without them may succeed
+// (clone(2): EPERM where the system forbids them, EINVAL where the kernel lacks them, ENOSPC at their limit; EACCES
+// from security modules).
 func namespacesRefused(err error) bool {
 	for _, e := range []error{syscall.EPERM, syscall.EACCES, syscall.EINVAL, syscall.ENOSPC, syscall.ENOSYS,
 		syscall.EUSERS} {
@@ -44,7 +44,7 @@ func namespacesRefused(err error) bool {
 	return false
 }
 
-// awaitExit waits for the end of the process without reaping it, and reports whether it could.
+// awaitExit waits for the end of the process without reaping it. It reports whether it could wait.
 func awaitExit(pid int) bool {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -63,13 +63,13 @@ func signalOf(s *os.ProcessState) syscall.Signal {
 	return 0
 }
 
-// limitResources sets the limits of setrlimit(2). Memory is limited by RLIMIT_DATA: the address space (RLIMIT_AS) of an
-// idle Go process is over a gigabyte of reservations, while its private writable mappings are about what it uses. They
-// are counted from what the process has now, so that the limit is what a job may add.
+// limitResources sets the limits of setrlimit(2). It limits memory by RLIMIT_DATA, because an idle Go process reserves
+// over a gigabyte of address space (RLIMIT_AS), while its private writable mappings are about what it uses. The present
+// size is added, so that the limit applies to what a job adds.
 func limitResources(s setup) error {
 	now, err := dataSize()
 	if err != nil {
-		now = 256 << 20 // without /proc: some room for what the runtime and the libraries have mapped
+		now = 256 << 20 // without /proc, this is room for the mappings of the runtime and the libraries
 	}
 	for _, l := range []struct {
 		resource int
@@ -91,8 +91,8 @@ func limitResources(s setup) error {
 	return nil
 }
 
-// renewProcessorTime allows the next job the processor time that all processors have within its deadline.
-// The parent's clock is the real limit; this one holds when the parent cannot act.
+// renewProcessorTime allows the next job the processor time that all processors have within its deadline. Usually the
+// parent's clock ends a job first; this limit works even if the parent is stopped.
 func renewProcessorTime(s setup) {
 	var used syscall.Rusage
 	var old syscall.Rlimit
@@ -120,5 +120,5 @@ func dataSize() (uint64, error) {
 	return 0, fmt.Errorf("the kernel does not report the size of the data")
 }
 
-// onFirstThread reports whether the caller is on the thread that the process began with.
+// onFirstThread reports whether the caller runs on the first thread of the process.
 func onFirstThread() bool { return unix.Gettid() == os.Getpid() }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limits is what the child reports about itself: resource limits and effective capabilities.
+// limits returns the child's own resource limits and effective capabilities.
 func limits() string {
 	get := func(resource int) uint64 {
 		var l syscall.Rlimit
@@ -22,7 +22,7 @@ func limits() string {
 		}
 		return l.Cur
 	}
-	caps := "unknown" // not read from /proc, which is out of reach
+	caps := "unknown" // not read from /proc, which the sandbox blocks
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0]); err == nil {
 		caps = fmt.Sprintf("%08x%08x", data[1].Effective, data[0].Effective)
@@ -81,7 +81,7 @@ func TestGrandchildrenEndWithTheChild(t *testing.T) {
 func TestGrandchildrenEndWhenTheChildDies(t *testing.T) {
 	b := testSandbox(t, nil)
 	ended := watch(t, title(t, b, "grandchild"))
-	if err := syscall.Kill(b.idle[0].child.pid, syscall.SIGKILL); err != nil { // the child alone, not its group
+	if err := syscall.Kill(b.idle[0].child.pid, syscall.SIGKILL); err != nil { // only the child, and not its process group
 		t.Fatal(err)
 	}
 	ended()
@@ -89,7 +89,7 @@ func TestGrandchildrenEndWhenTheChildDies(t *testing.T) {
 
 func TestChildDiesWithItsParent(t *testing.T) {
 	parent := exec.Command(os.Args[0], "act-as-parent")
-	parent.Env = []string{"TMPDIR=" + t.TempDir()} // a killed parent cannot clean up
+	parent.Env = []string{"TMPDIR=" + t.TempDir()} // a killed parent removes no files
 	in, _ := parent.StdinPipe()
 	defer in.Close()
 	out, err := parent.StdoutPipe()
@@ -111,7 +111,8 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	ended()
 }
 
-// What a child's thread may do must not become what the process may: a child could signal its parent, now and then.
+// Goroutines with sandbox rules never run on the first thread, whose rules apply to the process: otherwise, a child
+// could signal its parent.
 func TestOwnThreadIsNotTheFirst(t *testing.T) {
 	for range 200 {
 		first := make(chan bool)

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Without Linux the child has what Go alone can give: an almost empty environment, the denied transport,
-// the soft memory limit and the parent's deadline.
+// On other systems, the child has only what Go provides: an almost empty environment, an http.Transport that refuses
+// all requests, the soft memory limit, and the parent's deadline.
 
 const signalCPU = syscall.Signal(0)
 

@@ -23,7 +23,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// TestMain makes the test binary its own child: the first argument says which part it plays.
+// TestMain makes the test binary its own child. The first argument selects the role.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 				os.Exit(3)
 			}
 			os.Exit(0)
-		case "act-as-parent": // runs one job, says the child's pid, and waits to be killed
+		case "act-as-parent": // runs one job, prints the child's pid, and waits to be killed
 			r, err := New(Config{Args: []string{"act-as-child"}}).Run(context.Background(), report.Change{Head: "pid"})
 			if err != nil {
 				os.Exit(3)
@@ -61,14 +61,14 @@ func TestMain(m *testing.M) {
 
 var sink [][]byte
 
-// whole does real checks; nobody asks it to show anything.
+// whole does real checks, and supports no queries.
 type whole struct{ *checks.Checker }
 
 func (whole) Show(context.Context, report.Query) (*report.Showing, error) {
 	return nil, errors.New("not here")
 }
 
-// actor is a Checker from a function; what it inspects has the title for the only team.
+// actor implements Checker with a function. Its inspections name one team: the title of the report.
 type actor func(ctx context.Context, c report.Change) (*report.Report, error)
 
 func (a actor) Run(ctx context.Context, c report.Change) (*report.Report, error) { return a(ctx, c) }
@@ -85,7 +85,7 @@ func (a actor) Inspect(ctx context.Context, c report.Change) (*report.Inspection
 	return &report.Inspection{Teams: []string{rep.Title}}, err
 }
 
-// act is the check that the child runs: the head commit names the misbehavior.
+// act is the check that the child runs. The head commit selects the misbehavior.
 func act(ctx context.Context, c report.Change) (*report.Report, error) {
 	title := ""
 	switch c.Head {
@@ -192,7 +192,7 @@ func testSandbox(t *testing.T, change func(*Config)) *Sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Its git is the test itself, so that a child may start another.
+	// The test binary is also git, so that a child may start another process.
 	cfg := Config{Args: []string{"act-as-child"}, Git: self, Timeout: time.Minute, MemoryLimit: 256 << 20,
 		OutputLimit: 1 << 20}
 	if change != nil {
@@ -226,7 +226,8 @@ func TestChildStaysWarm(t *testing.T) {
 	}
 }
 
-// What is under way is told to who waits, and to nobody else; a child that tells it unasked breaks the protocol.
+// Steps of a job are reported to a caller that asks for them, and not to others. A child that reports steps unasked
+// breaks the protocol.
 func TestSteps(t *testing.T) {
 	b := testSandbox(t, nil)
 	var told []progress.Step
@@ -249,7 +250,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// Both kinds of jobs are done by the same child, and fail in the same ways.
+// One child does both kinds of jobs, and both fail in the same ways.
 func TestInspect(t *testing.T) {
 	b := testSandbox(t, nil)
 	pid := title(t, b, "pid")
@@ -268,7 +269,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// Every way to fail answers with its reason, and the next job works in a new child.
+// Every failure is reported with its reason, and a new child does the next job.
 func TestFailuresReplaceTheChild(t *testing.T) {
 	for _, tc := range []struct {
 		head, want string
@@ -293,7 +294,7 @@ func TestFailuresReplaceTheChild(t *testing.T) {
 	} {
 		t.Run(tc.head, func(t *testing.T) {
 			b := testSandbox(t, nil)
-			before := title(t, b, "pid") // the child is up before a short deadline begins
+			before := title(t, b, "pid") // starts the child before a short deadline begins
 			if tc.change != nil {
 				tc.change(&b.cfg)
 			}
@@ -494,7 +495,7 @@ func BenchmarkWarmJob(b *testing.B) {
 	}
 }
 
-// What the repository of a change lacks is said, and what another one lacks is not taken for it.
+// A check reports objects that are missing from the repository of its change, and ignores those of other repositories.
 func TestAbsent(t *testing.T) {
 	b := testSandbox(t, nil)
 	for of, want := range map[string][]string{"/mirror": {"x", "y"}, "/another": nil} {
@@ -506,7 +507,7 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// A seat goes to whom it served last; others get one that is new, or has been idle for longest.
+// A job gets the seat that last served its owner, or else an unused one, or else the one idle for longest.
 func TestSeatsByOwner(t *testing.T) {
 	s := New(Config{Children: 2})
 	lend := func(owner string) *seat {
@@ -515,7 +516,7 @@ func TestSeatsByOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lent.owner = owner // as a child that is started for it does
+		lent.owner = owner // as start does
 		s.release(lent)
 		return lent
 	}
@@ -538,7 +539,7 @@ func TestSeatsByOwner(t *testing.T) {
 	}
 }
 
-// As many jobs are done at a time as there are children.
+// As many jobs run at the same time as there are children.
 func TestChildrenWorkAtATime(t *testing.T) {
 	b := testSandbox(t, func(c *Config) { c.Children = 2 })
 	ctx, stop := context.WithCancel(t.Context())
@@ -554,22 +555,22 @@ func TestChildrenWorkAtATime(t *testing.T) {
 	}
 }
 
-// A check that finds something absent from a partial mirror is done again when that was fetched, and not for ever.
+// A job that misses objects of a partial mirror is repeated after they were fetched, a limited number of times.
 func TestAbsentIsFetched(t *testing.T) {
 	trouble := errors.New("no network")
 	change := &report.Change{GitDir: "/g", Base: "b", Head: "h"}
 	lacks := &Failed{Message: "lacks", Absent: []string{"x"}}
 	for name, c := range map[string]struct {
-		answers []error // of the child, one after the other; the last stays
+		answers []error // of the child, in order; the last one is repeated
 		fetch   error
 		want    error
 		fetches int
 	}{
-		"nothing is absent": {answers: []error{nil}},
-		"another failure":   {answers: []error{&Failed{Message: "no"}}, want: &Failed{}},
-		"once":              {answers: []error{lacks, nil}, fetches: 1},
-		"cannot be had":     {answers: []error{lacks}, fetch: trouble, want: trouble, fetches: 1},
-		"for ever":          {answers: []error{lacks}, want: lacks, fetches: maxWhole - 1},
+		"nothing is absent":      {answers: []error{nil}},
+		"another failure":        {answers: []error{&Failed{Message: "no"}}, want: &Failed{}},
+		"absent once":            {answers: []error{lacks, nil}, fetches: 1},
+		"fetch fails":            {answers: []error{lacks}, fetch: trouble, want: trouble, fetches: 1},
+		"absent again and again": {answers: []error{lacks}, want: lacks, fetches: maxWhole - 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fetches, tries := 0, 0

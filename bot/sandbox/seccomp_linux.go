@@ -9,18 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoFilter means that the system calls of this processor's architecture are not listed here.
+// errNoFilter means that there is no list of system calls for this processor architecture.
 var errNoFilter = errors.New("no list of system calls for " + runtime.GOARCH)
 
-// filterCalls denies the whole process, its threads and its future children what a check never needs, for good, with a
-// seccomp filter (seccomp(2)). The calls fail with EPERM, so that an error names what was asked for; nothing is killed.
+// filterCalls permanently denies system calls that a check never needs, with a seccomp filter (seccomp(2)). It applies
+// to all threads of the process, and to processes that they start. Denied calls fail with EPERM and do not kill the
+// process, so that errors name the operation.
 func filterCalls() error {
 	if auditArch == 0 {
 		return errNoFilter
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// Without it only root may set a filter. TSYNC carries it to the other threads.
+	// Without this setting, only root may set a filter. TSYNC applies the filter to the other threads.
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
@@ -31,13 +32,13 @@ func filterCalls() error {
 	switch {
 	case errno != 0:
 		return errno
-	case thread != 0: // this thread has another filter of its own
+	case thread != 0: // this thread already has another filter
 		return unix.ESRCH
 	}
 	return nil
 }
 
-// lacksFilter is what is missing, in words for people.
+// lacksFilter describes the missing filter for people.
 func lacksFilter(err error) string {
 	why := "the kernel refuses it (" + err.Error() + ")"
 	switch {
@@ -49,8 +50,8 @@ func lacksFilter(err error) string {
 	return "its filter of system calls (seccomp): " + why
 }
 
-// Where struct seccomp_data has what the filter looks at (seccomp(2)). Both architectures are
-// little-endian, so that an argument's low half comes first.
+// The offsets in struct seccomp_data that the filter reads (seccomp(2)). Both architectures are little-endian, so the
+// low half of an argument comes first.
 const (
 	offsetCall     = 0
 	offsetArch     = 4
@@ -58,13 +59,13 @@ const (
 )
 
 const (
-	foreignABI = 0x40000000 // amd64: the bit of the x32 calls (__X32_SYSCALL_BIT); arm64 has no call so high
-	// newNamespaces are the flags of clone(2) that make namespaces.
+	foreignABI = 0x40000000 // amd64: the bit of x32 calls (__X32_SYSCALL_BIT); arm64 has no call numbers this high
+	// newNamespaces are the flags of clone(2) that create namespaces.
 	newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 		unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 )
 
-// callFilter is the program: each step either answers or falls through to the next.
+// callFilter returns the program of the filter: each step either decides or continues with the next step.
 func callFilter() []unix.SockFilter {
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
@@ -84,11 +85,11 @@ func callFilter() []unix.SockFilter {
 		program = append(program, jump(unix.BPF_JEQ, uint32(call), 0, 1), refuse(unix.EPERM))
 	}
 	return append(program,
-		// Its flags are in memory, where a filter cannot look; on ENOSYS libraries take clone(2).
+		// The flags of clone3(2) are in memory, which a filter cannot read. After ENOSYS, libraries use clone(2).
 		jump(unix.BPF_JEQ, unix.SYS_CLONE3, 0, 1), refuse(unix.ENOSYS),
 		jump(unix.BPF_JEQ, unix.SYS_CLONE, 0, 4),
 		load(offsetArgument), jump(unix.BPF_JSET, newNamespaces, 0, 1), refuse(unix.EPERM), allow,
-		// Its own limits only: the server runs under the same user.
+		// A child may change only its own limits, because the server runs under the same user.
 		jump(unix.BPF_JEQ, unix.SYS_PRLIMIT64, 0, 4),
 		load(offsetArgument), jump(unix.BPF_JEQ, 0, 1, 0), refuse(unix.EPERM), allow,
 		allow,

@@ -162,17 +162,17 @@ func (m *Memory) readPushers(ctx context.Context, name string) ([]string, error)
 
 func decodePushers(data []byte) (known []string) {
 	if len(data) > 0 && json.Unmarshal(data, &known) != nil {
-		return []string{Everybody} // a damaged record excludes nobody less
+		return []string{Everybody} // with a damaged record, everybody counts as a pusher
 	}
 	return known
 }
 
 const (
-	// dependentTTL is for how long it is remembered that a repository takes rules from another, after the last check that did.
+	// dependentTTL is how long a dependent is stored after its last check that used rules of the other repository.
 	dependentTTL = 180 * 24 * time.Hour
-	// dependentBytes bounds what is remembered: about a hundred thousand repositories.
+	// dependentBytes limits the stored dependents: about a hundred thousand repositories.
 	dependentBytes = 32 << 20
-	// dependentFresh is how old an entry is at least before it is written anew.
+	// dependentFresh is the minimum age of an entry before it is written again.
 	dependentFresh = 24 * time.Hour
 )
 
@@ -181,18 +181,18 @@ type Dependent struct {
 	ID    int64     `json:"-"`
 	Owner string    `json:"owner"`
 	Name  string    `json:"name"`
-	At    time.Time `json:"at"` // of the last check that is known to have done so, give or take a day
-	// RuleSources are what it takes of the other repository; none where that was not noted yet.
+	At    time.Time `json:"at"` // of a check that used the rules; up to a day older than the last one
+	// RuleSources are the rules that it takes from the other repository; none if an earlier version stored the entry.
 	RuleSources []report.RuleSource `json:"sources,omitempty"`
 }
 
-// UsesRulesOf reports whether the user may take rules from a branch; refs are the names by which it would.
+// UsesRulesOf reports whether the dependent may use rules of a branch. refs are the names of the branch in settings.
 func (u Dependent) UsesRulesOf(refs []string) bool {
 	return len(u.RuleSources) == 0 ||
 		slices.ContainsFunc(u.RuleSources, func(s report.RuleSource) bool { return slices.Contains(refs, s.Ref) })
 }
 
-// Addresses are those by which the user names the other repository.
+// Addresses returns the addresses under which the dependent's settings name the other repository.
 func (u Dependent) Addresses() (list []string) {
 	for _, s := range u.RuleSources {
 		list = append(list, s.Name)
@@ -200,7 +200,7 @@ func (u Dependent) Addresses() (list []string) {
 	return list
 }
 
-// AddDependent remembers that a repository takes rules from another.
+// AddDependent stores that a repository takes rules from another one.
 func (m *Memory) AddDependent(ctx context.Context, installation, from int64, u Dependent) error {
 	key := fmt.Sprintf("%d.%d.%d", installation, from, u.ID)
 	known, found, err := readRecord[Dependent](ctx, m.dependents, key)
@@ -228,20 +228,20 @@ func (m *Memory) Dependents(ctx context.Context, installation, from int64) (list
 }
 
 const (
-	// previewTTL is for how long it is remembered what a pull request would change in another repository.
+	// previewTTL is how long previews are stored.
 	previewTTL = 30 * 24 * time.Hour
-	// previewBytes bounds what is remembered: some ten thousand repositories.
+	// previewBytes limits the stored previews: some ten thousand repositories.
 	previewBytes = 64 << 20
 )
 
-// Preview is what a pull request would change in a repository that takes its rules.
+// Preview is what a pull request would change in a repository that uses its rules.
 type Preview struct {
-	Of         string                  `json:"of"`    // what it depends on beside the repository: another one is of no use
-	Tries      int                     `json:"tries"` // how often the repository was looked at
+	Of         string                  `json:"of"`    // identifies the other inputs; a preview with other inputs is outdated
+	Tries      int                     `json:"tries"` // number of attempts for this repository
 	Repository report.DependentPreview `json:"user"`
 }
 
-// previewKey is the key of a repository; 0: a filter for all.
+// previewKey returns the key of a preview in a repository; for repository 0, a filter for all.
 func previewKey(key Key, user int64) string {
 	last := "*"
 	if user != 0 {
@@ -250,7 +250,7 @@ func previewKey(key Key, user int64) string {
 	return fmt.Sprintf("%d.%d.%d.%s", key.Installation, key.Repository, key.Preview, last)
 }
 
-// PutPreview remembers what the pull request of a key would change in a repository.
+// PutPreview stores a preview of a key's pull request in a repository.
 func (m *Memory) PutPreview(ctx context.Context, key Key, user int64, o Preview) error {
 	data, err := json.Marshal(o)
 	if err == nil && len(data) > MaxValue {
@@ -259,7 +259,7 @@ func (m *Memory) PutPreview(ctx context.Context, key Key, user int64, o Preview)
 	return writeRecord(ctx, m.previews, previewKey(key, user), o)
 }
 
-// Previews returns what is remembered about the pull request of a key that depends on of, by repository.
+// Previews returns the stored previews of a key's pull request whose inputs are of, by repository.
 func (m *Memory) Previews(ctx context.Context, key Key, of string) (map[int64]Preview, error) {
 	all, err := listRecords[Preview](ctx, m.previews, previewKey(key, 0))
 	maps.DeleteFunc(all, func(_ int64, p Preview) bool { return p.Of != of })
