@@ -27,9 +27,9 @@ type Annotation struct {
 // candidate is an annotation with its priority.
 type candidate struct {
 	Annotation
-	group    string // the policy; what is no policy's is one group by its title
+	group    string // the policy; for other annotations, the title
 	severity int    // 0 is the worst
-	old      int    // 1: the base had it, too
+	old      int    // 1: also in the base
 }
 
 // Annotations converts the findings and problems of a report to annotations, the worst first. Blocking ones are
@@ -50,7 +50,7 @@ func Annotations(rep *report.Report) (list []Annotation, left int) {
 	}
 	var all []candidate
 	for _, same := range report.Grouped[view.Entry](findings, func(f *report.Finding) noted {
-		if view.StateOf(f) == view.Undecided { // the first place stands for all that wait for the same
+		if view.StateOf(f) == view.Undecided { // the annotation at the first place stands for all findings with the same cause
 			return noted{Annotation{}, f.Policy, f.Rule, strings.Join(f.Causes, " ")}
 		}
 		return noted{placeAnnotation(f), f.Policy, f.Rule, f.Message}
@@ -75,11 +75,11 @@ func Annotations(rep *report.Report) (list []Annotation, left int) {
 			add(ProblemAnnotation(p, view.Warn, "Lintel: not checked"))
 		}
 	}
-	if p := rep.Preview; p != nil { // what becomes of a policy or an exception stands at its own line
+	if p := rep.Preview; p != nil { // effects on a policy or an exception are shown at its own line
 		for _, n := range p.Notices {
 			add(ProblemAnnotation(n, view.Notice, "Preview"))
 		}
-		for _, e := range rep.Errors { // failed rows of policy tests that the change itself leaves alone
+		for _, e := range rep.Errors { // failed rows of policy tests that the change does not edit
 			if !e.Changed && p.Tests != nil && slices.Contains(p.Tests.Files, e.Path) {
 				add(ProblemAnnotation(e, view.Failure, "Policy test"))
 			}
@@ -146,7 +146,7 @@ func placeAnnotation(f *report.Finding) Annotation {
 	a := Annotation{Path: o.Path, StartLine: max(o.StartLine, 1), Level: view.LevelOf(f)}
 	a.EndLine = max(o.EndLine, a.StartLine)
 	if a.StartLine == a.EndLine && o.StartColumn > 0 && o.EndColumn > 0 {
-		// Our end column is after the last character, GitHub's is that of the last one.
+		// Our end column is after the last character; GitHub's is that of the last character.
 		a.StartColumn, a.EndColumn = o.StartColumn, max(o.EndColumn-1, o.StartColumn)
 	}
 	return a
@@ -182,7 +182,7 @@ func annotationMessage(rep *report.Report, e view.Entry) string {
 	return strings.Join(lines, "\n")
 }
 
-// ProblemAnnotation is the annotation of a problem, or of what else is said about a place.
+// ProblemAnnotation returns the annotation of a problem, or of another message about a place.
 func ProblemAnnotation(p report.Problem, level view.Level, title string) Annotation {
 	line := max(p.Line, 1)
 	a := Annotation{Path: p.Path, StartLine: line, EndLine: line, Level: level, Title: title, Message: p.Message}

@@ -47,7 +47,7 @@ func frame(excerpt map[int]string, s span, width int, p painter) []string {
 	marked := cells(excerpt[s.startLine])
 	from, to := 0, len(marked)
 	switch hidden := hiddenAt(marked); {
-	case !single || s.start == 0, hidden >= 0 && hidden < s.start-1: // or the columns are no more those of the file
+	case !single || s.start == 0, hidden >= 0 && hidden < s.start-1: // or the file was edited, so the columns no longer match
 		for from < to && strings.TrimSpace(marked[from].text) == "" {
 			from++
 		}
@@ -110,7 +110,8 @@ type cell struct {
 	width int
 }
 
-// cells are the characters of a source line: tabs to the next stop of four, hostile ones as escapes.
+// cells returns the characters of a source line. Tabs reach to the next multiple of four columns; hostile characters
+// are escaped.
 func cells(s string) []cell {
 	var out []cell
 	column := 0
@@ -145,8 +146,8 @@ func columnsOf(list []cell) int {
 	return n
 }
 
-// cut returns how many columns to omit on the left: none if the marked cells fit in room, otherwise so many that they
-// are in the middle. Of a mark that is wider than the room, the beginning is shown.
+// cut returns how many columns to omit on the left: none if the marked cells fit in room, otherwise enough to center
+// them. If the mark is wider than the room, its beginning is shown.
 func cut(line []cell, from, to, room int) int {
 	start, end := columnsOf(line[:from]), columnsOf(line[:to])
 	marked := end - start
@@ -162,7 +163,7 @@ func cut(line []cell, from, to, room int) int {
 	return start - ellipses
 }
 
-// window is the part of a line from column left, at most room wide, with an ellipsis at each cut.
+// window returns the part of a line from column left, at most room wide, with an ellipsis at each cut end.
 func window(line []cell, left, room int) string {
 	var b strings.Builder
 	column, used, whole := 0, 0, columnsOf(line)
@@ -174,7 +175,7 @@ func window(line []cell, left, room int) string {
 		at := column
 		column += c.width
 		if at < left {
-			if column > left { // a wide character over the edge
+			if column > left { // a wide character at the cut
 				b.WriteString(strings.Repeat(" ", column-left))
 				used += column - left
 			}

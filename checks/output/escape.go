@@ -27,7 +27,7 @@ func lines(s string) string {
 	return clean(strings.ReplaceAll(s, "\r\n", "\n"), map[rune]string{'\n': "\n", '\t': " "})
 }
 
-// clean escapes what is hostile, unless special has another text for it.
+// clean escapes hostile characters, unless special has another text for them.
 func clean(s string, special map[rune]string) string {
 	if utf8.ValidString(s) && strings.IndexFunc(s, hostile) < 0 {
 		return s
@@ -70,13 +70,13 @@ func tame(row string) string {
 	return tameTags(row)
 }
 
-// LogLine is a line of text that neither a terminal nor the log of a CI system obeys.
+// LogLine returns text on one line, without commands to a terminal or to the log of a CI system.
 func LogLine(s string) string { return tame(Line(s)) }
 
-// tag is what begins a command anywhere in a line.
+// tag matches the start of a command that may be anywhere in a line.
 var tag = regexp.MustCompile(`##([A-Za-z]*\[)`)
 
-// tameTags is the part of tame that does not depend on where a text stands.
+// tameTags is the part of tame that does not depend on the position in a line.
 func tameTags(s string) string {
 	if !strings.Contains(s, "##") {
 		return s
@@ -84,7 +84,7 @@ func tameTags(s string) string {
 	return tag.ReplaceAllString(s, "## $1")
 }
 
-// tameWords is tame for text that another may break into lines at its spaces.
+// tameWords is tame for text whose spaces another program may turn into line breaks.
 func tameWords(s string) string {
 	words := strings.Split(s, " ")
 	for i, w := range words {
@@ -93,8 +93,8 @@ func tameWords(s string) string {
 	return strings.Join(words, " ")
 }
 
-// Wrap breaks text at spaces into lines of at most width columns, keeping its own line ends. Words that
-// are longer stay whole, so that paths can be copied, and so do commands of ours. No row is a command of a log.
+// Wrap breaks text at spaces into lines of at most width columns, and keeps its line breaks. Longer words and Lintel's
+// own commands stay whole, so that they can be copied. No line is a command to a CI system.
 func Wrap(s string, width int) []string {
 	var out []string
 	for paragraph := range strings.SplitSeq(strings.TrimRight(s, "\n "), "\n") {
@@ -115,9 +115,9 @@ func Wrap(s string, width int) []string {
 	return out
 }
 
-// units are words, where "lintel", its command and the flags behind are one.
+// units splits words, but keeps "lintel", its subcommand and the following flags together.
 func units(words []string) (out []string) {
-	command := 0 // words of it so far
+	command := 0 // number of words of the command so far
 	for _, w := range words {
 		if command == 1 || command > 1 && strings.HasPrefix(w, "-") {
 			out[len(out)-1] += " " + w
@@ -155,7 +155,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// ClipWidth cuts text to a number of columns, the last of them an ellipsis.
+// ClipWidth cuts text to a number of columns. The last one is an ellipsis if text was cut.
 func ClipWidth(s string, width int) string {
 	if textWidth(s) <= width {
 		return s

@@ -17,7 +17,7 @@ import (
 // Options are the options of all formats; each uses its own.
 type Options struct {
 	Color bool // text: use ANSI colors
-	Width int  // text: columns of the terminal; 0 lets the form choose
+	Width int  // text: columns of the terminal; 0 selects the default of the format
 	Rows  Rows // text of tests: which rows are shown
 	// Messages shows the message of each row in tables of tests and evaluations.
 	Messages bool
@@ -26,36 +26,36 @@ type Options struct {
 	Counts   bool   // text of evaluations: end with counts in the form of the kyverno command
 	JSON     bool   // policyreport: JSON in place of YAML
 
-	GroupBy   view.Grouping // text of checks: what stands together; "" lets the form choose
-	Severity  string        // text of checks: the least of the findings shown; "" is all of them
+	GroupBy   view.Grouping // text of checks: how findings are grouped; "" selects the default of the format
+	Severity  string        // text of checks: the lowest severity that is shown; "" shows all
 	AllPlaces bool          // text of checks: fold nothing
-	Quiet     bool          // text of checks: errors and the verdict only
+	Quiet     bool          // text of checks: only errors and the verdict
 	Drafts    string        // of checks: the command that drafts exceptions; empty: it needs no flags
-	Page      string        // markdown: the web address of a page with everything, may be empty
-	HTML      PageOptions   // html: what it shows besides the report
+	Page      string        // markdown: the web address of a page with the whole report; may be empty
+	HTML      PageOptions   // html: the content besides the report
 }
 
 // Rows says which rows of tests are shown. The zero value shows rows with a comparison, and of many rows only failed
 // ones.
 type Rows string
 
-// The others.
+// The other values.
 const (
 	AllRows    Rows = "all"
 	FailedRows Rows = "failed"
 )
 
-// Value is what a command has to say.
+// Value is a type that commands write.
 type Value interface {
 	*report.Report | *report.Differences | *report.Evaluation | *report.TestRun | *report.Fixes |
 		[]report.BlamedResource | []report.ListedRoot | []report.Object | []report.Fetched | report.Build | *report.InitPlan |
 		[]report.Explanation
 }
 
-// writer writes what a command has to say.
+// writer writes a value of a command.
 type writer[V Value] = func(w io.Writer, v V, o Options) error
 
-// format is a form by its name, with how it writes what commands have to say: a writer for each type of value that suits it.
+// format is a format with its name, and a writer for each type of value that it supports.
 type format struct {
 	name    string
 	writers []any
@@ -93,7 +93,7 @@ func writerOf[V Value](f format) writer[V] {
 // UnknownError is the error for a format that does not exist, or that the command does not support.
 type UnknownError struct {
 	Name  string
-	Names []string // those to choose from
+	Names []string // the supported names
 }
 
 func (e *UnknownError) Error() string {

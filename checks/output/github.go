@@ -10,8 +10,8 @@ import (
 )
 
 // checkGitHub writes a first line for the log, and workflow commands, which GitHub Actions shows as annotations
-// (https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands). What exceptions
-// cover is left out; what the base already had is a notice.
+// (https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands). It omits findings that an
+// exception covers. Pre-existing findings are notices.
 func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Lintel: %s. %s\n", view.Counts(r), tame(Line(view.Verdict(r))))
@@ -82,7 +82,7 @@ func command(b *strings.Builder, name, title, message string, o *report.Origin) 
 			fmt.Fprintf(b, "line=%d,", o.StartLine)
 			if o.EndLine > o.StartLine {
 				fmt.Fprintf(b, "endLine=%d,", o.EndLine)
-			} else if o.StartColumn > 0 { // columns are only shown within one line
+			} else if o.StartColumn > 0 { // columns are shown only for a place on one line
 				fmt.Fprintf(b, "col=%d,", o.StartColumn)
 				if o.EndColumn > 0 {
 					fmt.Fprintf(b, "endColumn=%d,", o.EndColumn)
@@ -93,12 +93,12 @@ func command(b *strings.Builder, name, title, message string, o *report.Origin) 
 	b.WriteString("title=" + commandProperty(title) + "::" + commandData(message) + "\n")
 }
 
-// commandData escapes a command's message as the runner reads it back.
+// commandData escapes the message of a command.
 func commandData(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(tameTags(lines(s)))
 }
 
-// commandProperty escapes a command's property, which ends at a comma or colon.
+// commandProperty escapes a property of a command, which a comma or colon would end.
 func commandProperty(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(tameTags(Line(s)))
 }

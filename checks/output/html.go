@@ -16,10 +16,10 @@ import (
 // PageOptions are the parts of a page besides its report.
 type PageOptions struct {
 	Name    Link   // what was checked
-	Detail  string // its title, who asks for it
+	Detail  string // its title and author
 	Facts   []Fact // commits, times
-	Command string // that shows the same on a laptop
-	// BlobURL and PolicyURL are as those of MarkdownOptions.
+	Command string // shows the same on a laptop
+	// BlobURL and PolicyURL are like those of MarkdownOptions.
 	BlobURL, PolicyURL func(path string, line int) string
 	BaseURL            func(path string, line int) string // the same at the merge base
 	Button             bool                               // the reader has the buttons of a check run
@@ -92,7 +92,7 @@ func (b *pageOf) rule(path string, n int) Link {
 	return place(path, n, address(b.o.PolicyURL, path, max(n, 1)))
 }
 
-// base is the address of a line at the merge base.
+// base returns the address of a line at the merge base.
 func (b *pageOf) base(path string, n int) string { return ownAddress(b.o.BaseURL, path, n) }
 
 func place(path string, n int, address string) Link {
@@ -102,7 +102,7 @@ func place(path string, n int, address string) Link {
 	return Link{Text: shown(view.Place(path, n, 0)), Address: address}
 }
 
-// address is that of a line, "" where there is none.
+// address returns the address of a line; "" if there is none.
 func address(of func(path string, line int) string, path string, line int) string {
 	if of == nil {
 		return ""
@@ -110,7 +110,7 @@ func address(of func(path string, line int) string, path string, line int) strin
 	return of(path, line)
 }
 
-// ownAddress is address for what is in the repository.
+// ownAddress is address for files of the repository only.
 func ownAddress(of func(path string, line int) string, path string, line int) string {
 	if strings.Contains(path, "://") {
 		return ""
@@ -194,7 +194,7 @@ func diffLine(row string) DiffLine {
 	return DiffLine{Sign: sign, Words: []view.WordSpan{{Text: codeText(text)}}}
 }
 
-// shown makes text safe to show, also in the log of a CI system that has the page's source.
+// shown makes text safe to show, also where the log of a CI system shows the page's source.
 func shown(s string) string { return tameTags(Line(s)) }
 
 // each makes texts safe to show.
@@ -227,7 +227,7 @@ func (b *pageOf) code(path string, start, end, from, to int) (list []CodeLine) {
 	return list
 }
 
-// codeText is a line of a file, with its tabs.
+// codeText returns a line of a file with its tabs; other hostile characters are escaped.
 func codeText(s string) string {
 	return tameTags(clean(strings.TrimSuffix(s, "\r"), map[rune]string{'\t': "\t"}))
 }

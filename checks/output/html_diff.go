@@ -22,18 +22,17 @@ func diffHTML(w io.Writer, d *report.Differences, o Options) error {
 		Command: shown(o.HTML.Command),
 	}
 	if p.Counts != "" {
-		p.State = "neutral" // else neither good nor bad
+		p.State = "neutral" // a difference is neither good nor bad
 	}
 	b.differences(p, d)
 	unfold(p.Changes, openLinesAlone)
 	return p.Write(w)
 }
 
-// openLines is the number of lines up to which differences are unfolded; openLinesAlone is that of a page with
-// differences only.
+// Differences of up to openLines lines are unfolded, or up to openLinesAlone on a page that has only differences.
 const openLines, openLinesAlone = 60, 600
 
-// unfold unfolds differences that together have at most most lines, since a reader reads few lines in place.
+// unfold unfolds the first differences that together have at most most lines.
 func unfold(changes []Change, most int) {
 	for i := range changes {
 		most -= len(changes[i].Lines)
@@ -43,7 +42,7 @@ func unfold(changes []Change, most int) {
 	}
 }
 
-// differences tells what becomes of the rendered resources and of their images.
+// differences adds the changes of rendered resources and of their images to the page.
 func (b *pageOf) differences(p *Page, d *report.Differences) {
 	for i := range d.Differences {
 		one := &d.Differences[i]
@@ -96,7 +95,7 @@ func (b *pageOf) hunk(h *report.DiffHunk, path *string) []DiffLine {
 				at.Address = b.base(l.Origin.Path, l.Origin.StartLine)
 			}
 			if at.Text = shown(view.LineOrigin(l.Origin)); at != last || i == 0 {
-				one.Where = at // of lines of one place at one commit, the first one has it
+				one.Where = at // only the first of several lines with the same place shows it
 			}
 			last = at
 			if l.Origin.Path == *path && strings.HasPrefix(one.Where.Text, shown(*path)+":") {
@@ -116,7 +115,7 @@ func (b *pageOf) hunk(h *report.DiffHunk, path *string) []DiffLine {
 	return list
 }
 
-// clusters is the table of what changes in clusters.
+// clusters returns the table of changes by cluster.
 func clusters(list []report.RootChange) (rows []ClusterRow) {
 	columns, table := view.ClusterChanges(list)
 	for _, texts := range table {
@@ -129,7 +128,7 @@ func clusters(list []report.RootChange) (rows []ClusterRow) {
 	return rows
 }
 
-// images are the changes of images, each once, with how many containers have it.
+// images returns the changes of images, each once, with the number of containers.
 func images(list []report.ImageChange) (rows []Row) {
 	type change struct{ from, to string }
 	for _, same := range report.Grouped[[]report.ImageChange](list, func(i report.ImageChange) change { return change{i.From, i.To} }) {

@@ -33,7 +33,7 @@ func (b *pageOf) groups(list []*report.Finding) (groups []Group, totals []Total)
 		}
 		slices.SortStableFunc(findings, func(f, g *report.Finding) int { return cmp.Compare(view.StateOf(f), view.StateOf(g)) })
 		for i, f := range findings {
-			if view.StateOf(f) == view.Undecided { // it is told with what it waits for
+			if view.StateOf(f) == view.Undecided { // it is shown with its cause
 				total.States[view.Warning]++
 				continue
 			}
@@ -94,7 +94,8 @@ func (b *pageOf) finding(f *report.Finding) Finding {
 	return out
 }
 
-// exemption is the exception of a finding. One of the change is in the head, another one is where the rules are.
+// exemption returns the exception of a finding. An exception of the change is linked at the head, others at the commit
+// of the rules.
 func (b *pageOf) exemption(e *report.Exemption) Note {
 	placeless := *e
 	placeless.Path = ""

@@ -25,7 +25,7 @@ func completeJSON[V any](w io.Writer, v V, _ Options) error {
 	return writeJSON(w, complete(reflect.ValueOf(v)).Interface())
 }
 
-// complete is a copy of a value with empty lists in place of those that are nil.
+// complete returns a copy of a value in which nil lists are empty lists.
 func complete(v reflect.Value) reflect.Value {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -102,7 +102,7 @@ func evalJSON(w io.Writer, r *report.Evaluation, _ Options) error {
 	return err
 }
 
-// writeLines writes a list with one line for each entry, and a comma behind it. What is in the buffer comes first.
+// writeLines writes a list, one line for each entry, followed by a comma. It first writes the content of the buffer.
 func writeLines[T any](w io.Writer, b *bytes.Buffer, e *json.Encoder, list []T) error {
 	b.WriteString("[\n")
 	for i := range list {
@@ -124,10 +124,10 @@ func writeLines[T any](w io.Writer, b *bytes.Buffer, e *json.Encoder, list []T) 
 	return nil
 }
 
-// valueJSON writes a value as it is.
+// valueJSON writes a value without changes.
 func valueJSON[V any](w io.Writer, v V, _ Options) error { return writeJSON(w, v) }
 
-// plainJSON writes indented JSON as encoding/json has it.
+// plainJSON writes indented JSON in the format of encoding/json.
 func plainJSON[V any](w io.Writer, v V, _ Options) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -145,13 +145,13 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-// safeJSON escapes what a terminal or the log of a CI system would obey (see tame).
+// safeJSON escapes what a terminal or the log of a CI system would execute (see tame).
 func safeJSON(data []byte) []byte {
-	return bytes.ReplaceAll(escapeJSON(data), []byte("##"), []byte(`#\u0023`)) // only within strings
+	return bytes.ReplaceAll(escapeJSON(data), []byte("##"), []byte(`#\u0023`)) // occurs only within strings
 }
 
-// escapeJSON escapes what encoding/json leaves alone: DEL, C1 controls, and invisible format characters.
-// In valid JSON they only stand within strings.
+// escapeJSON escapes characters that encoding/json does not: DEL, C1 controls, and invisible format characters. In
+// valid JSON, they occur only within strings.
 func escapeJSON(data []byte) []byte {
 	if bytes.IndexFunc(data, func(r rune) bool { return r != '\n' && hostile(r) }) < 0 {
 		return data

@@ -47,10 +47,9 @@ type junitCause struct {
 	Text    string `xml:",chardata"`
 }
 
-// checkJUnit writes the report as JUnit's XML: a suite for each policy, a case for each finding, and one suite
-// for the check itself. What blocks is a failure, what could not be done an error; what does not block
-// because an exception covers it, the base had it or the cluster is needed is skipped; an audited
-// violation passes with its message as output.
+// checkJUnit writes the report as JUnit's XML: a suite for each policy, a case for each finding, and one suite for the
+// check itself. Blocking findings are failures, and errors are errors. Findings are skipped if an exception covers
+// them, the base has them, or the cluster is needed. An audited violation passes, with its message as output.
 func checkJUnit(w io.Writer, r *report.Report, _ Options) error {
 	all := newJUnit("lintel")
 	check := all.suite("lintel")
@@ -84,7 +83,7 @@ func (all *junitSuites) suite(name string) *junitSuite {
 	return s
 }
 
-// write counts the cases and writes all of it.
+// write counts the cases, and writes all suites.
 func (all *junitSuites) write(w io.Writer) error {
 	for _, s := range all.Suites {
 		all.Tests += s.Tests
@@ -96,12 +95,12 @@ func (all *junitSuites) write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Line ends of texts are written as references, so no text begins a line.
+	// Line breaks in texts are written as references, so that no text begins a line.
 	_, err = io.WriteString(w, xml.Header+tameTags(string(data))+"\n")
 	return err
 }
 
-// junitProblem is the case of something that could not be read.
+// junitProblem returns the case of a file that could not be read.
 func junitProblem(name string, p *report.Problem) junitCase {
 	return junitCase{Name: Line(name), Class: "lintel", File: Line(p.Path), Line: p.Line,
 		Error: &junitCause{Message: Line(p.Message), Type: string(report.Error), Text: lines(p.Message)}}
@@ -144,8 +143,8 @@ func (s *junitSuite) add(c junitCase) {
 	}
 }
 
-// testJUnit writes the outcome of policy tests as JUnit's XML: a suite for each file, a case for each row. Rows
-// where nothing was compared are skipped, errors have a suite of their own.
+// testJUnit writes the results of policy tests as JUnit's XML: a suite for each file, a case for each row, and one
+// suite for errors. Rows without a comparison are skipped.
 func testJUnit(w io.Writer, r *report.TestRun, _ Options) error {
 	all := newJUnit("lintel test")
 	var last *junitSuite

@@ -12,13 +12,13 @@ import (
 
 // MarkdownOptions are the options of Markdown.
 type MarkdownOptions struct {
-	// BlobURL is the web address of a line of a file at the head commit; line 0 is the file. May be nil,
-	// or return "" where there is none.
+	// BlobURL returns the web address of a line of a file at the head commit; line 0 is the file. It may be nil, or
+	// return "" for a file without an address.
 	BlobURL func(path string, line int) string
-	// PolicyURL is the same at the commit that the policies are read from. May be nil.
+	// PolicyURL is like BlobURL, at the commit that the policies are read from. It may be nil.
 	PolicyURL func(path string, line int) string
-	// NewFileURL is the web address of a form for a new file at the head that is filled in. May be nil where there
-	// is no such form, or return "" for what is too long for it.
+	// NewFileURL returns the web address of a form that creates a file in the head with the given content. It may be
+	// nil if there is no such form, or return "" for content that is too long.
 	NewFileURL func(path, content string) string
 	// MaxBytes bounds the result, in bytes; GitHub takes 65,535 for the summary of a check run
 	// (https://docs.github.com/en/rest/checks/runs). 0 means no limit.
@@ -27,11 +27,11 @@ type MarkdownOptions struct {
 	Button bool
 	// Drafts is the command that drafts exceptions; empty: it needs no flags.
 	Drafts string
-	// Page is the web address of a page with everything that the report holds; may be empty.
+	// Page is the web address of a page with the whole report; may be empty.
 	Page string
 }
 
-// messageRunes is how much of a message a table shows; annotations have the whole.
+// messageRunes limits the characters of a message in a table. Annotations have the whole message.
 const messageRunes = 1000
 
 // Markdown writes the report for the summary of a check run. It has the verdict, what to do, errors and causes, totals
@@ -64,7 +64,7 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 	if len(head)+len(foot)+leftOutBytes+len(m.all()) <= o.MaxBytes {
 		return assemble(head, first, second, foot, o.MaxBytes, m.all())
 	}
-	// Our own words only, since cut markup could inject.
+	// These are only our own words, since cut text of the repository could become markup.
 	return truncate(view.Counts(r)+"; the rest is left out for lack of space\n", o.MaxBytes)
 }
 
@@ -95,7 +95,7 @@ func (m *markdown) sections(list []*report.Finding) (first, second []section) {
 	return first, second
 }
 
-// page links the page that has everything.
+// page returns a link to the page with the whole report.
 func (m *markdown) page() string {
 	address, ok := webAddress(m.o.Page)
 	if !ok {
@@ -108,7 +108,7 @@ func (m *markdown) page() string {
 	return "\n" + words + `: <a href="` + address + `">` + references(m.o.Page) + "</a>\n"
 }
 
-// all says where everything is, behind the words that something is left out; empty without a page.
+// all says where the omitted parts are; empty without a page.
 func (m *markdown) all() string {
 	address, ok := webAddress(m.o.Page)
 	if !ok {
@@ -117,7 +117,7 @@ func (m *markdown) all() string {
 	return ` <a href="` + address + `">The whole report</a> has them.`
 }
 
-// totals is how much each policy found. Few findings need no table.
+// totals returns a table of the findings by policy. It is empty if there are few findings.
 func (m *markdown) totals(list []*report.Finding) section {
 	s := section{one: "policy", many: "policies"}
 	if !view.NeedTotals(list) {
@@ -149,7 +149,7 @@ func checkMarkdown(w io.Writer, r *report.Report, o Options) error {
 	return err
 }
 
-// next says what to do, as a list.
+// next returns a list of what to do.
 func (m *markdown) next() section {
 	s := section{head: "\n**What to do**\n\n", one: "step", many: "steps"}
 	for _, step := range view.NextActions(m.report, m.o.Button, m.o.Drafts) {
@@ -179,7 +179,7 @@ func (m *markdown) at(path string, line, column int) string {
 	return link(view.Place(path, line, column), m.blob(path, line))
 }
 
-// blob is the web address of a line, "" where there is none.
+// blob returns the web address of a line, "" if there is none.
 func (m *markdown) blob(path string, line int) string {
 	if path == "" {
 		return ""
@@ -187,7 +187,8 @@ func (m *markdown) blob(path string, line int) string {
 	return address(m.o.BlobURL, path, line)
 }
 
-// origin links a line of a finding's file in a cell; one that only the base has is not a line of the head.
+// origin returns a link to a line of a finding's file for a cell. A line of the base only is not linked, since the head
+// does not have it.
 func (m *markdown) origin(o *report.Origin, line int) string {
 	if o.Side == report.Base {
 		return breakable(view.Place(o.Path, line, 0), "") + " (deleted)"
@@ -203,12 +204,12 @@ func (m *markdown) problems(title string, problems []report.Problem) section {
 	return s
 }
 
-// problem is an item of a list.
+// problem returns a problem as an item of a list.
 func (m *markdown) problem(p report.Problem) string {
 	return "- " + m.before(p.Path, p.Line, p.Column) + prose(clip(p.Message, 2*messageRunes))
 }
 
-// before is a place before what is said about it, "" where none is known.
+// before returns a place in front of a message about it, "" if the place is unknown.
 func (m *markdown) before(path string, line, column int) string {
 	if path == "" {
 		return ""
@@ -216,7 +217,7 @@ func (m *markdown) before(path string, line, column int) string {
 	return m.at(path, line, column) + ": "
 }
 
-// causes is what stands in the way, each thing once, with what waits for it folded.
+// causes lists what prevents results, each cause once, with the findings that depend on it folded.
 func (m *markdown) causes(findings []*report.Finding) section {
 	s := section{head: "\n#### " + view.CausesTitle + "\n\n", one: "line", many: "lines"}
 	for _, c := range view.CausesOf(m.report, findings) {
@@ -241,7 +242,7 @@ func (m *markdown) causes(findings []*report.Finding) section {
 	return s
 }
 
-// item is one of what waits, with a link to its place.
+// item returns an item that depends on a cause, with a link to its place.
 func (m *markdown) item(i view.Item) string {
 	at := ""
 	switch {
@@ -254,7 +255,7 @@ func (m *markdown) item(i view.Item) string {
 	return strings.TrimSpace(prose(clip(i.Words, codeRunes)) + " " + at)
 }
 
-// andMore counts what a list leaves out.
+// andMore limits a list to n items, and counts the others.
 func andMore(list []string, n int) []string {
 	if n > 0 {
 		list = append(list, fmt.Sprintf("and %d more", n))
@@ -262,7 +263,7 @@ func andMore(list []string, n int) []string {
 	return list
 }
 
-// exceptions lists the exceptions of the change, or the objects that wait as if they were some.
+// exceptions lists the exceptions of the change, or the looked-up objects that wait for approval like exceptions.
 func (m *markdown) exceptions(title string, objects bool) section {
 	s := section{head: "\n#### " + title + "\n\n", one: "line", many: "lines"}
 	icons := map[report.State]string{report.Approved: "✅", report.Pending: "⏳", report.Expired: "⌛", report.Refused: "❌"}

@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// clusters is a table of what changes in clusters.
+// clusters returns a table of the changes by cluster.
 func (m *markdown) clusters(list []report.RootChange) section {
 	columns, rows := view.ClusterChanges(list)
 	s := section{head: "\n#### " + view.ClusterChangesTitle + "\n\n| " + strings.Join(columns, " | ") + " |\n|" +
@@ -23,7 +23,7 @@ func (m *markdown) clusters(list []report.RootChange) section {
 	return s
 }
 
-// bumps is a table of what other versions of things from outside change.
+// bumps returns a table of the changes that new versions of external sources cause.
 func (m *markdown) bumps() section {
 	s := section{head: "\n#### " + view.BumpsTitle + "\n\n| Version | Resources and images | To look at |\n" +
 		"| --- | --- | --- |\n", one: "row", many: "rows"}
@@ -62,14 +62,14 @@ func (m *markdown) bumps() section {
 	return s
 }
 
-// cellLines joins the different items as lines of a cell, and counts those beyond what people read.
+// cellLines joins the different items as lines of a cell. It counts the items beyond a limit.
 func cellLines(items []string) string {
 	const most = 12
 	items = view.Distinct(items)
 	return strings.Join(andMore(items[:min(len(items), most)], len(items)-most), "<br>")
 }
 
-// resolved lists what references that move by themselves came to.
+// resolved lists the versions that floating references resolved to.
 func (m *markdown) resolved() section {
 	s := foldedSection("Moving references: "+report.Count(len(m.report.Resolved), "reference", "references"), "line", "lines")
 	for i := range m.report.Resolved {
@@ -79,7 +79,7 @@ func (m *markdown) resolved() section {
 	return s
 }
 
-// differences are the resources that other versions change, folded.
+// differences returns the resources that new versions change, folded.
 func (m *markdown) differences() section {
 	s := section{head: "\n#### " + view.BumpsTitle + "\n\n", one: "resource", many: "resources"}
 	for i := range m.report.Bumps {
@@ -109,7 +109,7 @@ func (m *markdown) differences() section {
 	return s
 }
 
-// preview is the sentences of a preview.
+// preview returns the sentences of a preview.
 func (m *markdown) preview() section {
 	p := m.report.Preview
 	if p == nil {
@@ -132,7 +132,7 @@ func (m *markdown) preview() section {
 	return s
 }
 
-// previewTable is what is said differently, folded.
+// previewTable returns the results that differ, folded.
 func (m *markdown) previewTable() section {
 	p := m.report.Preview
 	if p == nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// Details writes what stands below the summary of a check run: drafted exceptions, one fold for all findings that
-// differ in nothing but the resource and the place, with what the field holds, what it should, and where it comes from,
-// and what other versions of things from outside change. What does not fit in MaxBytes is counted. It is empty where
-// there is nothing to tell.
+// Details writes the text below the summary of a check run. It has drafted exceptions, the findings, and the changes
+// that new versions of external sources cause. Findings that differ only in the resource and place are one fold, with
+// the present value, the required value, and their origin. Parts that do not fit in MaxBytes are counted. It is empty
+// if there is nothing to write.
 func Details(r *report.Report, o MarkdownOptions) string {
 	m := &markdown{report: r, o: o}
 	list := view.Only(view.ByPlace(r.Findings), view.Blocking, view.Pending, view.Warning)
@@ -31,7 +31,7 @@ func Details(r *report.Report, o MarkdownOptions) string {
 	return out
 }
 
-// fence quotes text as a block of code that nothing in it can end.
+// fence returns text as a block of code; its fence is longer than any in the text.
 func fence(language, text string) string {
 	mark := "```"
 	for strings.Contains(text, mark) {
@@ -40,7 +40,7 @@ func fence(language, text string) string {
 	return mark + language + "\n" + strings.TrimRight(text, "\n") + "\n" + mark + "\n"
 }
 
-// drafts are the exceptions that somebody asked for.
+// drafts returns the requested drafts of exceptions.
 func (m *markdown) drafts() section {
 	s := section{one: "draft", many: "drafts", head: "\n#### Drafted exceptions\n\n" +
 		"Each file exempts one resource, and what the cluster creates from it, from the policies that it names; a " +
@@ -62,7 +62,7 @@ func (m *markdown) drafts() section {
 	return s
 }
 
-// newFile is a link that fills in a draft as a new file.
+// newFile returns a link to a form that creates a file with a draft.
 func (m *markdown) newFile(d *report.Draft) string {
 	if m.o.NewFileURL == nil {
 		return ""
@@ -73,7 +73,7 @@ func (m *markdown) newFile(d *report.Draft) string {
 	return " (too long for a link that fills it in: copy it)"
 }
 
-// folds are the findings, those that differ in nothing but the resource and the place as one, folded.
+// folds returns the findings, folded. Findings that differ only in the resource and place are one fold.
 func (m *markdown) folds(list []*report.Finding) section {
 	s := section{head: "\n#### Details\n\n", one: "entry", many: "entries"}
 	for _, e := range view.Entries(list, view.ByPolicy) {
@@ -88,10 +88,10 @@ func (m *markdown) folds(list []*report.Finding) section {
 	return s
 }
 
-// codeTag is text between tags of HTML, where references are all that is read.
+// codeTag returns text as code in HTML, for places where GitHub reads no Markdown.
 func codeTag(s string) string { return "<code>" + references(clip(Line(s), codeRunes)) + "</code>" }
 
-// fold is one entry in full. What only one place has is told where there is only one.
+// fold returns one entry in full. Details that differ between places are shown only for an entry with one place.
 func (m *markdown) fold(e view.Entry) string {
 	f := e[0]
 	var b strings.Builder
@@ -131,7 +131,7 @@ func (m *markdown) fold(e view.Entry) string {
 	}
 	most := 10
 	if len(e) > 1 {
-		most = 2 // the places say as much
+		most = 2 // the places name the roots, too
 	}
 	row("Rendered by", codes(e.Roots(), most))
 	row("Clusters", codes(e.Clusters(), 10))
@@ -145,12 +145,12 @@ func (m *markdown) fold(e view.Entry) string {
 	return b.String()
 }
 
-// indented puts text into an item of a list of the second level.
+// indented returns text for an item of a second-level list.
 func indented(s string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n    ") + "\n"
 }
 
-// codes are names as code, those beyond the limit counted.
+// codes returns names as code, and counts those beyond the limit.
 func codes(names []string, limit int) string {
 	var out []string
 	for _, n := range names[:min(len(names), limit)] {

@@ -10,10 +10,11 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// placesListed is how many places Markdown names for one resource.
+// placesListed is how many places Markdown lists for one resource.
 const placesListed = 30
 
-// diffMarkdown writes what a change does to the rendered resources: a fold for each, with the places where it is written.
+// diffMarkdown writes the changes of rendered resources: a fold for each resource, with the places of the changed
+// lines.
 func diffMarkdown(w io.Writer, d *report.Differences, _ Options) error {
 	m := &markdown{report: &report.Report{Errors: d.Errors, NotChecked: d.NotChecked, Warnings: d.Warnings},
 		places: placesListed}
@@ -32,7 +33,7 @@ func diffMarkdown(w io.Writer, d *report.Differences, _ Options) error {
 	return err
 }
 
-// rendered are differences of resources, folded.
+// rendered returns differences of resources, folded.
 func (m *markdown) rendered(list []report.Difference) section {
 	s := section{head: "\n#### Rendered differences\n", one: "resource", many: "resources"}
 	for i := range list {
@@ -64,8 +65,8 @@ func (m *markdown) rendered(list []report.Difference) section {
 	return s
 }
 
-// placesOf are where the lines that differ are written, each once, lines that follow each other as one: those of the
-// head, then what only the base has.
+// placesOf returns the places of the lines that differ, each once, with consecutive lines joined: first those of the
+// head, then those of the base only.
 func (m *markdown) placesOf(d *report.Difference) (places []string) {
 	seen := map[string]bool{}
 	for _, side := range []report.Side{report.Head, report.Base} {

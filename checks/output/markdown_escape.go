@@ -14,10 +14,10 @@ import (
 // written as code, where it does not. Line ends become spaces.
 func prose(s string) string { return inertWords(s, math.MaxInt) }
 
-// cellProse is prose for the cell of a table.
+// cellProse is prose for a table cell.
 func cellProse(s string) string { return inertWords(s, wide) }
 
-// inertWords is prose with breaks in words that have more columns than most.
+// inertWords is prose with breaks in words of more than most columns.
 func inertWords(s string, most int) string {
 	words := strings.Fields(Line(s))
 	for i, w := range words {
@@ -87,7 +87,7 @@ func escapeMarkdown(w string, first bool) string {
 	return b.String()
 }
 
-// codeRunes is how much of a name is shown; names of Kubernetes have at most 253 characters.
+// codeRunes limits the characters of a name. Names in Kubernetes have at most 253 characters.
 const codeRunes = 260
 
 // code writes text as inline code, in which GitHub links nothing. Where the short form would need its
@@ -117,7 +117,7 @@ func references(s string) string {
 	return b.String()
 }
 
-// link is text as code, linked to address when that is a web address.
+// link returns text as code, linked to address if that is a web address.
 func link(text, address string) string {
 	href, ok := webAddress(address)
 	if !ok {
@@ -131,11 +131,11 @@ func link(text, address string) string {
 	return `<a href="` + href + `"><code>` + inert + "</code></a>"
 }
 
-// wide is how many columns a word of a cell of a table has that is broken: a browser makes a column as wide as its longest
-// word, and GitHub lets readers scroll a table that has no room.
+// wide is the maximum width of a word in a table cell. A browser makes a column as wide as its longest word, and
+// readers must scroll a table that is too wide.
 const wide = 32
 
-// breakable is link for the cell of a table.
+// breakable is link for a table cell.
 func breakable(text, address string) string {
 	shown := clip(strings.Join(strings.Fields(Line(text)), " "), codeRunes)
 	if widest(shown) <= wide {
@@ -148,7 +148,7 @@ func breakable(text, address string) string {
 	return out
 }
 
-// widest is how many columns the longest word has.
+// widest returns the number of columns of the longest word.
 func widest(s string) (n int) {
 	for w := range strings.SplitSeq(s, " ") {
 		n = max(n, textWidth(w))
@@ -156,13 +156,13 @@ func widest(s string) (n int) {
 	return n
 }
 
-// withBreaks is text as references, which may be broken behind each slash, and elsewhere in what is long without one.
+// withBreaks returns text as references, with possible breaks after each slash, and in long parts without a slash.
 func withBreaks(s string) string {
 	const most = 24
 	var b strings.Builder
 	width := 0
 	for _, r := range s {
-		if n := runeWidth(r); width >= most && n > 0 { // a mark stays with its letter
+		if n := runeWidth(r); width >= most && n > 0 { // a combining mark stays with its letter
 			b.WriteString("<wbr>")
 			width = 0
 		}
@@ -179,7 +179,7 @@ func withBreaks(s string) string {
 	return b.String()
 }
 
-// webAddress is an address as the value of an attribute, false for what is none of the web.
+// webAddress returns an address as the value of an attribute; false if it is no http or https address.
 func webAddress(address string) (string, bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.ContainsFunc(address, hostile) {
@@ -188,7 +188,7 @@ func webAddress(address string) (string, bool) {
 	return html.EscapeString(strings.NewReplacer("|", "%7C", "`", "%60", "\\", "%5C", " ", "%20").Replace(address)), true
 }
 
-// plainAddress are the characters of an address that mean nothing in Markdown's link form.
+// plainAddress are the characters that have no special meaning in Markdown's links.
 const plainAddress = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/.-_%#?=&,+@"
 
 // clip cuts text to n characters.

@@ -10,10 +10,11 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// icons are what a row begins with.
+// icons are the first character of a row.
 var icons = map[view.State]string{view.Blocking: "❌", view.Pending: "⏳", view.Warning: "⚠️", view.Undecided: "⚠️", view.Before: "▫️", view.Excepted: "✅"}
 
-// table has one row for each entry. The resource stands with the place: three columns fit beside a conversation.
+// table returns one row for each entry. The resource and place share a column, since only three columns fit beside a
+// conversation.
 func (m *markdown) table(title string, list []*report.Finding, folded bool) section {
 	s := section{head: "\n#### " + title + "\n\n", one: "row", many: "rows"}
 	if folded {
@@ -55,8 +56,8 @@ func (m *markdown) row(e view.Entry) string {
 	return fmt.Sprintf("| %s | %s | %s | %s |\n", icons[view.StateOf(f)], name, what, m.cell(e))
 }
 
-// where are the places of an entry, each with its resource, below a line that counts several; those beyond what a row
-// names are counted.
+// where returns the places of an entry, each with its resource, below a line with their number. Places beyond the limit
+// of a row are counted.
 func (m *markdown) where(e view.Entry) (out []string) {
 	list := e.Spots()
 	if len(list) > 1 {
@@ -69,10 +70,10 @@ func (m *markdown) where(e view.Entry) (out []string) {
 	return andMore(out, view.Places(list[len(shown):]))
 }
 
-// cellPlaces are shown before the fold: each takes several lines in a column that is narrow.
+// cellPlaces limits the unfolded places of a cell, since each takes several lines in the narrow column.
 const cellPlaces = 3
 
-// cell is where for the cell of a table: beyond the first few, places are folded.
+// cell is where for a table cell: places after the first few are folded.
 func (m *markdown) cell(e view.Entry) string {
 	out := m.where(e)
 	if len(out) <= 2+cellPlaces {
@@ -83,13 +84,13 @@ func (m *markdown) cell(e view.Entry) string {
 		"more places") + "</summary>" + strings.Join(rest, "<br>") + "</details>"
 }
 
-// spot is a place, or the lines of one file, and the resources that are made of it.
+// spot returns a place, or the lines in one file, with the resources rendered from it.
 func (m *markdown) spot(s *view.Spot) string {
 	var at []string
 	for i, n := range s.Lines[:min(len(s.Lines), m.places)] {
 		if i == 0 || s.Origin.Side == report.Base {
 			at = append(at, m.origin(s.Origin, n))
-		} else { // a further line of a file that is named already
+		} else { // a further line in the file named before
 			at = append(at, link(fmt.Sprint(n), m.blob(s.Origin.Path, n)))
 		}
 	}
@@ -101,15 +102,15 @@ func (m *markdown) spot(s *view.Spot) string {
 	return strings.TrimSpace(strings.Join(at, ", ") + " " + strings.Join(names, ", "))
 }
 
-// resource is the name of one in a cell; names of Kubernetes are no longer than that.
+// resource returns the name of a resource for a cell. The limit is longer than any name in Kubernetes.
 func (m *markdown) resource(r report.Resource) string { return cellProse(clip(r.String(), codeRunes)) }
 
-// rule is the name of a finding's rule, and the address of where it is written.
+// rule returns the name of a finding's rule, and the address of its definition.
 func (m *markdown) rule(f *report.Finding) (name, address string) {
 	return cmp.Or(view.RuleName(f.Rule), f.Policy), m.policy(f)
 }
 
-// policy is the address of where a finding's rule is written, at the commit that the rules are of.
+// policy returns the address of the definition of a finding's rule, at the commit of the rules.
 func (m *markdown) policy(f *report.Finding) string {
 	if f.PolicyPath == "" {
 		return ""
@@ -117,7 +118,7 @@ func (m *markdown) policy(f *report.Finding) string {
 	return address(m.o.PolicyURL, f.PolicyPath, max(f.PolicyLine, 1))
 }
 
-// outside lists what GitHub shows no annotation for, because the change does not touch the file.
+// outside lists findings in files that the change does not touch, for which GitHub shows no annotations.
 func (m *markdown) outside(list []*report.Finding) section {
 	s := section{head: "\n#### Outside the changed files\n\n" +
 		"GitHub shows no annotations there, so here are the lines to edit.\n\n", one: "line", many: "lines"}
@@ -132,7 +133,7 @@ func (m *markdown) outside(list []*report.Finding) section {
 	return s
 }
 
-// covered counts what each exception lets through.
+// covered counts the findings that each exception covers.
 func (m *markdown) covered(list []*report.Finding) section {
 	s := foldedSection("Covered by exceptions: "+report.Count(len(list), "finding", "findings"), "line", "lines")
 	for _, one := range view.Entries(list, view.ByPolicy) {

@@ -9,14 +9,14 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// section is a part of the Markdown that may be shortened row by row. One without rows is not written.
+// section is a part of the Markdown that may be shortened by rows. A section without rows is not written.
 type section struct {
 	head, foot string
 	rows       []string
-	one, many  string // what a row is called
+	one, many  string // singular and plural of what a row is
 }
 
-// foldedSection is a section of which only a summary is shown until a reader opens it.
+// foldedSection returns a section that is folded below a summary.
 func foldedSection(summary, one, many string) section {
 	return section{head: "\n<details><summary>" + summary + "</summary>\n\n", foot: "\n</details>\n", one: one, many: many}
 }
@@ -32,8 +32,8 @@ func (s *section) size() int {
 	return n
 }
 
-// write is the section within limit bytes, and how many rows are missing without a word about it: all of
-// them, where not even one fits. all says where those are that are left out.
+// write returns the section within limit bytes. If not even one row fits, it returns no text and the number of rows.
+// all says where the omitted rows are.
 func (s *section) write(limit int, all string) (string, int) {
 	if s.size() <= limit {
 		if len(s.rows) == 0 {
@@ -56,11 +56,11 @@ func (s *section) write(limit int, all string) (string, int) {
 	return s.head + strings.Join(s.rows[:fit], "") + note(len(s.rows)-fit) + s.foot, 0
 }
 
-// leftOutBytes is room for the line that counts what is left out, without the words that say where it is.
+// leftOutBytes is room for the line that counts omitted rows, without the text of all.
 const leftOutBytes = 80
 
-// assemble joins the parts within limit bytes (0: any number); head, foot, leftOutBytes and all, which says where what is
-// left out can be read, must fit. What comes second gets a quarter of the room, or what the first sections leave.
+// assemble joins the parts within limit bytes (0: any number). head, foot, leftOutBytes and all must fit; all says
+// where the omitted parts are. The second sections get a quarter of the room, or what the first sections leave.
 func assemble(head string, first, second []section, foot string, limit int, all string) string {
 	if limit <= 0 {
 		limit = 1 << 40
@@ -91,8 +91,8 @@ func sizes(sections []section) (bytes, rows int) {
 	return bytes, rows
 }
 
-// share writes sections within room bytes and counts the rows that are missing without a word. Short
-// sections stay whole; the long ones share what is left, so that none pushes out the others.
+// share writes sections within room bytes, and returns the number of rows of sections that did not fit at all. Short
+// sections stay whole, and long ones share the rest equally.
 func share(sections []section, room int, all string) (string, int) {
 	order := make([]int, len(sections))
 	for i := range order {

@@ -9,8 +9,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// FleetPreview is what a change of rules changes in other repositories, as the summary of a check run: Markdown of at most
-// limit bytes.
+// FleetPreview returns the summary of a check run about what a change of rules would change in other repositories:
+// Markdown of at most limit bytes.
 func FleetPreview(p *report.FleetPreview, limit int) string {
 	head := "The effect of merging this pull request on the repositories that use its rules, based on their default " +
 		"branches. It does not decide whether this pull request may be merged.\n"
@@ -60,7 +60,7 @@ func FleetPreview(p *report.FleetPreview, limit int) string {
 	}, places, foot, limit, "")
 }
 
-// dependentNames lists repositories of which there is nothing more to say, folded.
+// dependentNames lists repositories without further details, folded.
 func dependentNames(what string, list []report.DependentPreview) section {
 	s := foldedSection(fmt.Sprintf("%s: %d", what, len(list)), "repository", "repositories")
 	unnamed := 0
@@ -91,7 +91,7 @@ func privateOnes(n int) string {
 	return fmt.Sprintf("%d private repositories", n)
 }
 
-// unnamedRow sums up repositories that are not named.
+// unnamedRow returns a row that sums up the repositories that are not named.
 func unnamedRow(p *report.FleetPreview) string {
 	resources, settings, partly := 0, 0, 0
 	for _, d := range p.Dependents {
@@ -123,7 +123,7 @@ func dependentRow(d *report.DependentPreview) string {
 	return "| " + dependentName(d) + " | " + cellProse(becomes) + " | " + cellProse(looked) + " |\n"
 }
 
-// dependentPlaces names the places of a repository of which the rules say something else, folded.
+// dependentPlaces lists the places of a repository for which the rules give another result, folded.
 func dependentPlaces(d *report.DependentPreview) section {
 	s := foldedSection(prose(d.Repository)+": "+prose(d.Words()), "place", "places")
 	blob := Blob(d.URL, d.Head)
