@@ -11,15 +11,15 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 )
 
-// GitHub has the methods of github.Client. Its fields are what it holds; a test sets them between calls. It is not safe
-// for concurrent use.
+// GitHub implements methods of github.Client with the data in its fields. A test sets the fields between calls. It is
+// not safe for concurrent use.
 type GitHub struct {
-	forge.Client // nil: what is not implemented below is not asked for
+	forge.Client // nil: calls of methods that are not implemented below panic
 
 	Installed   []forge.Installation
 	Repos       []forge.Repo                   // of all installations
-	Archived    bool                           // every repository is
-	Private     map[int64]bool                 // repositories that are, by id
+	Archived    bool                           // every repository is archived
+	Private     map[int64]bool                 // whether a repository is private, by id
 	Tips        map[string]string              // commits of branches, in every repository
 	Pulls       map[int64][]*forge.PullRequest // by repository; open unless they are closed
 	PullReviews []forge.Review                 // of every pull request, oldest first
@@ -27,13 +27,13 @@ type GitHub struct {
 	Rights      map[string]string              // by login; "none" by default
 	Teams       map[string][]string            // members by team, as org/slug
 	Lost        []forge.Delivery               // deliveries that failed
-	Runs        []forge.CheckRun               // oldest first; those that are published have their place by ID
+	Runs        []forge.CheckRun               // oldest first; the run with an ID is at index ID-1
 	Suggestions []forge.Suggestion             // of every pull request
 
-	// Fail is asked before each call for an error to end it with: by the name of the method, with the repository, the
-	// check run or whatever else the call is about. Nil: none.
+	// Fail returns the error of a call before it has any effect. It gets the name of the method, and the repository,
+	// check run or other subject. Nil: no errors.
 	Fail func(call string, about any) error
-	// Published is called after each check run that was published. Nil: nothing.
+	// Published is called after each publication of a check run. Nil: nothing.
 	Published func()
 
 	calls       map[string]int
@@ -47,13 +47,13 @@ func (g *GitHub) Calls(method string) int {
 	return g.calls[method]
 }
 
-// History is the id and the status, or conclusion, of each check run that was published.
+// History returns the id and the status or conclusion of each published check run.
 func (g *GitHub) History() []string { return g.history }
 
-// Since are the times from which failed deliveries were asked for.
+// Since returns the times since which failed deliveries were requested.
 func (g *GitHub) Since() []time.Time { return g.since }
 
-// Redelivered are the deliveries that were asked for again.
+// Redelivered returns the deliveries that were requested again.
 func (g *GitHub) Redelivered() []int64 { return g.redelivered }
 
 func (g *GitHub) call(name string, about any) error {
@@ -168,7 +168,7 @@ func (g *GitHub) CheckRuns(_ context.Context, repo forge.Repo, headSHA string) (
 	return found, g.call("CheckRuns", repo)
 }
 
-// Publish is as github.Client has it, except that only a run with its ID is found again.
+// Publish is as github.Client has it, except that it only updates the run with the same ID.
 func (g *GitHub) Publish(_ context.Context, _ forge.Repo, run *forge.CheckRun) error {
 	if err := g.call("Publish", run); err != nil {
 		return err
@@ -189,7 +189,7 @@ func (g *GitHub) Publish(_ context.Context, _ forge.Repo, run *forge.CheckRun) e
 	return nil
 }
 
-// Suggest is as github.Client has it: it takes any lines.
+// Suggest is as github.Client has it, except that it accepts any lines.
 func (g *GitHub) Suggest(_ context.Context, _ forge.Repo, _ int, _ string, list []forge.Suggestion) (int, error) {
 	if err := g.call("Suggest", list); err != nil {
 		return 0, err
@@ -203,7 +203,7 @@ func (g *GitHub) CloneURL(repo forge.Repo) string {
 	return "https://github.com/" + repo.String() + ".git"
 }
 
-// FailedDeliveries is as github.Client has it; what has failed before since is there, too.
+// FailedDeliveries is as github.Client has it, except that it also returns deliveries from before since.
 func (g *GitHub) FailedDeliveries(_ context.Context, since time.Time) ([]forge.Delivery, error) {
 	g.since = append(g.since, since)
 	return g.Lost, g.call("FailedDeliveries", since)

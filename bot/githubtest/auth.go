@@ -13,14 +13,14 @@ import (
 	"github.com/golang-jwt/jwt/v4"
 )
 
-// The longest life of an App's JWT and the life of an installation token
+// The maximum lifetime of an App's JWT, and the lifetime of an installation token
 // (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app).
 const (
 	maxJWTLife = 10 * time.Minute
 	tokenLife  = time.Hour
 )
 
-// appPermissions are those of the App until a manifest asks for others.
+// appPermissions are the permissions of the App before a manifest requests others.
 var appPermissions = map[string]string{"checks": "write", "contents": "read", "pull_requests": "read",
 	"metadata": "read", "members": "read"}
 
@@ -36,7 +36,7 @@ type token struct {
 	expires      time.Time
 }
 
-// may reports whether the token has a permission, "checks:write" say.
+// may reports whether the token has a permission, such as "checks:write".
 func (t *token) may(permission string) bool {
 	name, level, _ := strings.Cut(permission, ":")
 	has := t.permissions[name]
@@ -47,7 +47,7 @@ func (t *token) covers(r *repository) bool {
 	return strings.EqualFold(r.owner, t.installation.account) && (len(t.repos) == 0 || slices.Contains(t.repos, r.id))
 }
 
-// bearer is the token of the header Authorization, of git's basic authentication, too.
+// bearer returns the token of the header Authorization, also from git's basic authentication.
 func bearer(r *http.Request) (user, tok string) {
 	if user, pass, ok := r.BasicAuth(); ok {
 		return user, pass
@@ -59,7 +59,7 @@ func bearer(r *http.Request) (user, tok string) {
 	return "", strings.TrimSpace(tok)
 }
 
-// checkJWT returns what is wrong with an App's JSON Web Token, or "".
+// checkJWT returns an error about an App's JSON Web Token; "" if it is valid.
 func (s *Server) checkJWT(tok string) string {
 	var claims jwt.RegisteredClaims
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{"RS256"}), jwt.WithoutClaimsValidation())
@@ -83,7 +83,7 @@ func (s *Server) checkJWT(tok string) string {
 const foreignRepo = "There is at least one repository that does not exist or is not accessible to the parent " +
 	"installation."
 
-// createToken is POST /app/installations/{id}/access_tokens.
+// createToken serves POST /app/installations/{id}/access_tokens.
 func (s *Server) createToken(c *call) {
 	var in struct {
 		Repositories  []string          `json:"repositories"`

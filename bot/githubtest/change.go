@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// What owners do to a repository and to the installation. No webhooks are sent for it.
+// These methods are what owners do to a repository and to the installation. They send no webhooks.
 
-// SetPublic reports whether everybody may read a repository; a new one is private.
+// SetPublic sets whether everybody may read a repository. A new repository is private.
 func (s *Server) SetPublic(fullName string, public bool) error {
 	r, err := s.repo(fullName)
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *Server) SetPublic(fullName string, public bool) error {
 	return nil
 }
 
-// RenameRepo gives a repository another name; its old one leads to it until another repository has it.
+// RenameRepo renames a repository. The old name redirects to it until another repository has that name.
 func (s *Server) RenameRepo(fullName, name string) error {
 	r, err := s.repo(fullName)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Server) DeleteRepo(fullName string) error {
 	return nil
 }
 
-// Uninstall takes the App from an account: its tokens end.
+// Uninstall removes the App from an account, and revokes its tokens.
 func (s *Server) Uninstall(account string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *Server) Uninstall(account string) {
 	delete(s.installations, strings.ToLower(account))
 }
 
-// RepositoryID and InstallationID are the numbers of a repository and of the App's installation on its owner.
+// RepositoryID returns the ids of a repository and of the App's installation on its owner.
 func (s *Server) RepositoryID(fullName string) (repository, installation int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,10 +71,10 @@ func (s *Server) RepositoryID(fullName string) (repository, installation int64) 
 	return repository, installation
 }
 
-// visible reports whether a token sees that a repository exists.
+// visible reports whether a token may know that a repository exists.
 func (t *token) visible(r *repository) bool { return r.public || t.covers(r) }
 
-// getRepoByID is GET /repositories/{id}, where redirects from old names lead.
+// getRepoByID serves GET /repositories/{id}, to which old names redirect.
 func (s *Server) getRepoByID(c *call) {
 	id, _ := strconv.ParseInt(c.r.PathValue("id"), 10, 64)
 	r := s.repoByID(id)

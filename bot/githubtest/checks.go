@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Run is a check run as it was posted, with the annotations of all its updates.
+// Run is a posted check run, with the annotations of all its updates.
 type Run struct {
 	ID          int64
 	Repo        string // owner/name
@@ -52,7 +52,7 @@ type Action struct {
 	Identifier  string `json:"identifier"`
 }
 
-// runInput is the body of POST and PATCH check-runs; nil is what was not sent.
+// runInput is the body of POST and PATCH check-runs; nil fields were not sent.
 type runInput struct {
 	Name        *string    `json:"name"`
 	HeadSHA     *string    `json:"head_sha"`
@@ -80,7 +80,7 @@ func (r *repository) run(id int64) *Run {
 	return nil
 }
 
-// input reads and checks the body; false when it was refused.
+// input reads and validates the body; false if it was refused.
 func (s *Server) input(c *call, create bool) (*runInput, bool) {
 	in := &runInput{}
 	if err := json.Unmarshal(c.body, in); err != nil {
@@ -142,7 +142,7 @@ func (s *Server) updateRun(c *call) {
 	c.answer(http.StatusOK, s.runObject(c.repo, run))
 }
 
-// runOf finds the check run of the path; the caller holds the lock.
+// runOf finds the check run of the path. The caller holds the lock.
 func (s *Server) runOf(c *call) *Run {
 	id, _ := strconv.ParseInt(c.r.PathValue("id"), 10, 64)
 	run := c.repo.run(id)
@@ -152,7 +152,7 @@ func (s *Server) runOf(c *call) *Run {
 	return run
 }
 
-// apply stores the fields that were sent: annotations and nothing else add up.
+// apply stores the fields that were sent. Annotations are appended, and all other fields are replaced.
 func (run *Run) apply(in *runInput, now time.Time) {
 	set(&run.Name, in.Name)
 	set(&run.Status, in.Status)
@@ -164,7 +164,7 @@ func (run *Run) apply(in *runInput, now time.Time) {
 	}
 	switch {
 	case run.Status != "completed":
-		run.Conclusion, run.CompletedAt = "", time.Time{} // an update can open a completed run again
+		run.Conclusion, run.CompletedAt = "", time.Time{} // an update can reopen a completed run
 	case in.CompletedAt != nil:
 		run.CompletedAt = *in.CompletedAt
 	case run.CompletedAt.IsZero():
@@ -202,7 +202,7 @@ func (s *Server) listRuns(c *call) {
 			query.Get("app_id") != "" && query.Get("app_id") != strconv.FormatInt(s.app.ID, 10) {
 			continue
 		}
-		if query.Get("filter") != "all" && seen[run.Name] { // GitHub shows the latest of each name only
+		if query.Get("filter") != "all" && seen[run.Name] { // GitHub lists only the latest run of each name
 			continue
 		}
 		seen[run.Name] = true
@@ -226,7 +226,7 @@ func (s *Server) Runs(fullName string) []Run {
 	return out
 }
 
-// copy is a Run that later updates leave alone.
+// copy returns a Run that later updates do not change.
 func (run *Run) copy() Run {
 	c := *run
 	c.Annotations = slices.Clone(run.Annotations)
@@ -234,8 +234,8 @@ func (run *Run) copy() Run {
 	return c
 }
 
-// WaitRun waits until the newest check run of a commit meets a condition (nil: is completed) and returns
-// it. The condition must not call the Server.
+// WaitRun waits until the newest check run of a commit meets a condition, and returns it. The condition nil means that
+// it is completed. The condition must not call the Server.
 func (s *Server) WaitRun(ctx context.Context, fullName, sha string, met func(Run) bool) (Run, error) {
 	if met == nil {
 		met = func(r Run) bool { return r.Status == "completed" }

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Comment is a comment on lines of a pull request, as it was posted.
+// Comment is a posted comment on lines of a pull request.
 type Comment struct {
 	ID        int64
 	Review    int64
 	User      string
 	Commit    string
 	Path      string
-	StartLine int // the first line, where there are several; else Line
+	StartLine int // the first of several lines; otherwise Line
 	Line      int
 	Body      string
 	ReplyTo   int64
@@ -36,7 +36,8 @@ func (s *Server) Comments(fullName string, number int) ([]Comment, error) {
 	return slices.Clone(p.comments), nil
 }
 
-// Reply answers a comment on lines of a pull request. No webhook is sent: the App asks for none of that.
+// Reply answers a comment on lines of a pull request. It sends no webhook, since the App does not subscribe to that
+// event.
 func (s *Server) Reply(fullName string, number int, to Comment, login, body string) error {
 	_, p, err := s.pull(fullName, number)
 	if err != nil {
@@ -49,7 +50,7 @@ func (s *Server) Reply(fullName string, number int, to Comment, login, body stri
 	return nil
 }
 
-// Grant gives the App a permission, or takes it where the level is empty. Tokens that exist stay as they are.
+// Grant gives the App a permission, or removes it if the level is empty. Existing tokens do not change.
 func (s *Server) Grant(permission, level string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,13 +60,13 @@ func (s *Server) Grant(permission, level string) {
 	}
 }
 
-// getApp is GET /app.
+// getApp serves GET /app.
 func (s *Server) getApp(c *call) { c.answer(http.StatusOK, s.appObject()) }
 
-// patch is what a pull request does to one file.
+// patch is the diff of one file in a pull request.
 type patch struct{ path, text string }
 
-// patches are those of the changes between the merge base and the head.
+// patches returns the diffs between the merge base and the head.
 func (s *Server) patches(ctx context.Context, r *repository, p *pull) (list []patch) {
 	out, _ := s.run(ctx, r, "", nil, "diff", "--no-color", "--no-renames", "refs/heads/"+p.baseRef+"..."+p.headSHA)
 	for part := range strings.SplitSeq("\n"+out, "\ndiff --git ") {
@@ -80,7 +81,7 @@ func (s *Server) patches(ctx context.Context, r *repository, p *pull) (list []pa
 
 var hunkOfHead = regexp.MustCompile(`(?m)^@@ -\S+ \+([0-9]+)(?:,([0-9]+))? @@`)
 
-// shows reports whether a patch shows lines of the head, all in one hunk.
+// shows reports whether one hunk of a patch shows all of these lines of the head.
 func (p patch) shows(from, to int) bool {
 	for _, m := range hunkOfHead.FindAllStringSubmatch(p.text, -1) {
 		start, _ := strconv.Atoi(m[1])
@@ -95,7 +96,7 @@ func (p patch) shows(from, to int) bool {
 	return false
 }
 
-// lockedPull finds the pull request of the path, which the caller holds no lock for.
+// lockedPull finds the pull request of the path. The caller does not hold the lock.
 func (s *Server) lockedPull(c *call) *pull {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +113,7 @@ func (s *Server) listFiles(c *call) {
 	}
 }
 
-// createReview takes reviews of an App: comments on lines that the pull request shows.
+// createReview accepts reviews of an App: comments on lines that the pull request shows.
 func (s *Server) createReview(c *call) {
 	var in struct {
 		Commit   string `json:"commit_id"`
@@ -170,7 +171,7 @@ func (s *Server) createReview(c *call) {
 	c.answer(http.StatusOK, reviewObject(v))
 }
 
-// listComments tells for each comment where its lines are in the head; nowhere if they were edited since.
+// listComments lists comments with their lines in the head. A comment has no lines if they were edited later.
 func (s *Server) listComments(c *call) {
 	p := s.lockedPull(c)
 	if p == nil {
@@ -195,7 +196,7 @@ func (s *Server) listComments(c *call) {
 	c.answer(http.StatusOK, page(c, out))
 }
 
-// lineNow is where the last line of a comment is in the head: the first place with the same lines, 0 for none.
+// lineNow returns the line in the head of the last line of a comment: the first place with the same lines, 0 for none.
 func (s *Server) lineNow(ctx context.Context, r *repository, p *pull, one Comment) int {
 	lines := func(commit string) []string {
 		text, err := s.run(ctx, r, "", nil, "cat-file", "blob", commit+":"+one.Path)

@@ -13,26 +13,26 @@ import (
 	"time"
 )
 
-// Fault is a disturbance of requests of the API or of git. The first one that matches a request applies.
+// Fault is a fault for requests to the API or of git. The first fault that matches a request applies.
 type Fault struct {
 	Method string  // "" matches every method
 	Path   string  // part of the path without the API's prefix, such as "/check-runs"; "" matches every path
-	Git    bool    // disturbs git requests instead of the API's
-	Skip   int     // so many matching requests pass first
-	Times  int     // how often; 0 means once, -1 always
-	Share  float64 // disturbs only this share of the matching requests, at random; 0 means all
+	Git    bool    // matches git requests instead of API requests
+	Skip   int     // number of matching requests that are served normally first
+	Times  int     // number of requests with the fault; 0 means one, -1 all
+	Share  float64 // share of the matching requests with the fault, at random; 0 means all
 
 	Status   int // answer with this status and Body
 	Header   http.Header
 	Body     string
-	Commit   bool          // carry the operation out, although the answer is lost or replaced
-	Hang     bool          // no answer until the client gives up, Release is closed or the server is closed
-	Release  chan struct{} // ends Hang: the request is then served as if nothing had been
-	Truncate bool          // half of the right answer, then the connection is cut
-	Reset    bool          // the connection is cut without an answer
+	Commit   bool          // do the operation, although the answer is lost or replaced
+	Hang     bool          // give no answer until the client disconnects, Release is closed or the server is closed
+	Release  chan struct{} // ends Hang: the request is then served normally
+	Truncate bool          // cut the connection after half of the right answer
+	Reset    bool          // cut the connection without an answer
 }
 
-// PrimaryLimit is the answer of GitHub when the hourly budget is used up; reset says when it is renewed
+// PrimaryLimit returns a fault with GitHub's answer when the hourly rate limit is used up; reset is when it is renewed
 // (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api).
 func PrimaryLimit(reset time.Time) Fault {
 	return Fault{Status: http.StatusForbidden, Body: `{"message":"API rate limit exceeded for installation ID 1."}`,
@@ -40,14 +40,14 @@ func PrimaryLimit(reset time.Time) Fault {
 			"X-Ratelimit-Reset": {strconv.FormatInt(reset.Unix(), 10)}}}
 }
 
-// SecondaryLimit is the answer of GitHub when requests come too fast; after is in the header Retry-After, in whole
-// seconds.
+// SecondaryLimit returns a fault with GitHub's answer to requests that come too fast. after is the value of the header
+// Retry-After, in whole seconds.
 func SecondaryLimit(after time.Duration) Fault {
 	return Fault{Status: http.StatusForbidden, Body: `{"message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again.","documentation_url":"https://docs.github.com/en/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"}`,
 		Header: http.Header{"Retry-After": {strconv.Itoa(int(after.Seconds()))}, "X-Ratelimit-Remaining": {"4000"}}}
 }
 
-// Inject adds a fault behind those that are there.
+// Inject adds a fault after the present ones.
 func (s *Server) Inject(f Fault) {
 	f.Times = cmp.Or(f.Times, 1)
 	s.mu.Lock()
@@ -55,7 +55,7 @@ func (s *Server) Inject(f Fault) {
 	s.faults = append(s.faults, &f)
 }
 
-// Pending returns how many faults have not happened as often as they were to; those that happen always do not count.
+// Pending returns how many faults have not yet happened Times times. Faults that always happen do not count.
 func (s *Server) Pending() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *Server) ClearFaults() {
 	s.faults, s.tampers = nil, nil
 }
 
-// fault takes the fault that applies to a request, if any.
+// fault returns the fault that applies to a request, and counts it; nil for none.
 func (s *Server) fault(r *http.Request, path string, git bool) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *Server) fault(r *http.Request, path string, git bool) *Fault {
 	return nil
 }
 
-// disturbed serves a request under a fault.
+// disturbed serves a request with a fault.
 func (s *Server) disturbed(f *Fault, w http.ResponseWriter, r *http.Request, serve http.Handler) {
 	if f.Commit && !f.Truncate {
 		serve.ServeHTTP(httptest.NewRecorder(), r)

@@ -39,7 +39,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Write access to repository not granted.", http.StatusForbidden)
 		return
 	}
-	// CGI knows no chunked bodies, which git sends for long negotiations.
+	// CGI does not support chunked bodies, which git sends for long negotiations.
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
 	if err != nil {
 		http.Error(w, "the body could not be read", http.StatusBadRequest)

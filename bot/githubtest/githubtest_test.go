@@ -24,7 +24,7 @@ import (
 
 const fleet = "octo-org/fleet"
 
-// start makes a Server with the repository fleet of one file.
+// start returns a Server with the repository fleet, which has one file.
 func start(t *testing.T) *Server {
 	t.Helper()
 	s, err := New(Config{KeyBits: 1024})
@@ -42,7 +42,7 @@ func start(t *testing.T) *Server {
 	return s
 }
 
-// client is a go-github client of the first installation.
+// client returns a go-github client of the first installation.
 func client(t *testing.T, s *Server) (*github.Client, *ghinstallation.Transport) {
 	t.Helper()
 	inst, _, err := appClient(t, s).Apps.ListInstallations(t.Context(), nil)
@@ -217,20 +217,20 @@ func TestLimits(t *testing.T) {
 		in   *runInput
 		want string // "" means accepted
 	}{
-		"good":             {output("s", good), ""},
+		"valid":            {output("s", good), ""},
 		"summary in bytes": {output(text), "output.summary has"},
 		"51 annotations":   {output("s", make([]Annotation, 51)...), "51 annotations"},
 		"line 0":           {with(func(a *Annotation) { a.StartLine = 0 }), "lines count from 1"},
 		"end before start": {with(func(a *Annotation) { a.StartLine = 3 }), "before start_line"},
 		"columns over lines": {with(func(a *Annotation) { a.EndLine, a.StartColumn, a.EndColumn = 2, &one, &two }),
 			"more than one line"},
-		"half of a column": {with(func(a *Annotation) { a.StartColumn = &one }), "only one"},
-		"no message":       {with(func(a *Annotation) { a.Message = " " }), "message is blank"},
-		"long title":       {with(func(a *Annotation) { a.Title = strings.Repeat("x", 256) }), "title has 256"},
-		"no conclusion":    {&runInput{Status: ptr("completed")}, "needs a conclusion"},
-		"bad conclusion":   {&runInput{Conclusion: ptr("stale")}, "is not one of"},
-		"details_url":      {&runInput{DetailsURL: ptr("ftp://x")}, "details_url"},
-		"long label":       {&runInput{Actions: &[]Action{{strings.Repeat("x", 21), "d", "i"}}}, "actions/0/label"},
+		"start column only": {with(func(a *Annotation) { a.StartColumn = &one }), "only one"},
+		"no message":        {with(func(a *Annotation) { a.Message = " " }), "message is blank"},
+		"long title":        {with(func(a *Annotation) { a.Title = strings.Repeat("x", 256) }), "title has 256"},
+		"no conclusion":     {&runInput{Status: ptr("completed")}, "needs a conclusion"},
+		"bad conclusion":    {&runInput{Conclusion: ptr("stale")}, "is not one of"},
+		"details_url":       {&runInput{DetailsURL: ptr("ftp://x")}, "details_url"},
+		"long label":        {&runInput{Actions: &[]Action{{strings.Repeat("x", 21), "d", "i"}}}, "actions/0/label"},
 	} {
 		got := strings.Join(tc.in.problems(false), "\n")
 		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
@@ -345,7 +345,7 @@ func TestWebhooks(t *testing.T) {
 			t.Errorf("webhook %d: %+v, want %+v", i, h, w)
 		}
 	}
-	// The dropped one is in the log as failed and can be delivered again.
+	// The dropped webhook is listed as failed, and can be delivered again.
 	c := appClient(t, s)
 	list, _, err := c.Apps.ListHookDeliveries(ctx, nil)
 	if err != nil {
@@ -398,7 +398,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Who signs in is asked when the App wants it, and who takes the authorization back is not known by a token any more.
+// A person who signs in is asked for consent if the App requests it. After the person revokes the authorization,
+// existing tokens are invalid.
 func TestSignInOfPeople(t *testing.T) {
 	s, err := New(Config{KeyBits: 1024})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// hookTimeout is how long GitHub waits for the answer to a webhook
+// hookTimeout is how long GitHub waits for the response to a webhook
 // (https://docs.github.com/en/webhooks/using-webhooks/handling-webhook-deliveries).
 const hookTimeout = 10 * time.Second
 
@@ -29,22 +29,22 @@ type delivery struct {
 	payload    []byte
 	at         time.Time
 	redelivery bool
-	status     int // 0 while under way; GitHub shows 502 for a host that cannot be reached
+	status     int // 0 while unanswered; GitHub shows 502 for a host that cannot be reached
 	signature  string
 }
 
-// HookFault disturbs webhooks.
+// HookFault is a fault for webhooks.
 type HookFault struct {
 	Event  string // "" matches every event
 	Action string // "" matches every action
-	Times  int    // how often; 0 means once, -1 always
+	Times  int    // number of webhooks with the fault; 0 means one, -1 all
 	Do     HookTrouble
 }
 
-// HookTrouble is what happens to a webhook.
+// HookTrouble is a fault of the delivery of a webhook.
 type HookTrouble string
 
-// The troubles of webhooks.
+// The faults of webhooks.
 const (
 	Drop         HookTrouble = "drop"      // never arrives; GitHub's log shows it as failed
 	Duplicate    HookTrouble = "duplicate" // arrives twice, with the same GUID
@@ -52,7 +52,7 @@ const (
 	NoSignature  HookTrouble = "no signature"
 )
 
-// TamperHook orders trouble for webhooks to come.
+// TamperHook adds a fault for future webhooks.
 func (s *Server) TamperHook(f HookFault) {
 	f.Times = cmp.Or(f.Times, 1)
 	s.mu.Lock()
@@ -60,12 +60,12 @@ func (s *Server) TamperHook(f HookFault) {
 	s.tampers = append(s.tampers, &f)
 }
 
-// WaitHooks waits until every webhook has been answered or given up.
+// WaitHooks waits until every webhook was answered or failed.
 func (s *Server) WaitHooks(ctx context.Context) error {
 	return s.wait(ctx, func() bool { return s.pending == 0 })
 }
 
-// send signs an event about a repository and puts it in the line of deliveries.
+// send signs an event about a repository, and queues its delivery.
 func (s *Server) send(event string, r *repository, sender string, payload object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,18 +76,18 @@ func (s *Server) send(event string, r *repository, sender string, payload object
 	s.enqueue(event, payload)
 }
 
-// enqueue makes a delivery; the caller holds the lock.
+// enqueue creates and queues a delivery. The caller holds the lock.
 func (s *Server) enqueue(event string, payload object) {
 	data, err := json.Marshal(payload)
 	if err != nil {
-		panic(err) // only maps and scalars go in
+		panic(err) // the payload contains only maps and scalars
 	}
 	action, _ := payload["action"].(string)
 	s.line(&delivery{id: s.id(), guid: newGUID(), event: event, action: action, payload: data, at: s.now(),
 		signature: s.sign(data)})
 }
 
-// line puts a delivery in the line, with the trouble that was ordered for it; the caller holds the lock.
+// line queues a delivery, with the fault that applies to it. The caller holds the lock.
 func (s *Server) line(d *delivery) {
 	if s.hookURL == "" {
 		return
@@ -126,14 +126,14 @@ func (s *Server) line(d *delivery) {
 	s.touch()
 }
 
-// sign is the value of X-Hub-Signature-256.
+// sign returns the value of X-Hub-Signature-256.
 func (s *Server) sign(payload []byte) string {
 	mac := hmac.New(sha256.New, []byte(s.app.Secret))
 	mac.Write(payload)
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// deliverAll delivers one webhook after the other until the server is closed.
+// deliverAll delivers webhooks one after the other until the server is closed.
 func (s *Server) deliverAll() {
 	for {
 		select {
@@ -185,7 +185,7 @@ func (s *Server) deliver(d *delivery) int {
 	return res.StatusCode
 }
 
-// newGUID is a random UUID, the X-GitHub-Delivery of a webhook.
+// newGUID returns a random UUID, the X-GitHub-Delivery of a webhook.
 func newGUID() string {
 	b := make([]byte, 16)
 	_, _ = rand.Read(b)

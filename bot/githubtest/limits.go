@@ -28,7 +28,7 @@ var (
 	levels      = []string{"notice", "warning", "failure"}
 )
 
-// wrong is what GitHub refuses.
+// wrong lists the reasons for which GitHub refuses a request.
 type wrong []string
 
 func (w *wrong) add(bad bool, format string, args ...any) {
@@ -37,7 +37,7 @@ func (w *wrong) add(bad bool, format string, args ...any) {
 	}
 }
 
-// problems lists everything GitHub refuses about a check run.
+// problems lists everything for which GitHub refuses a check run.
 func (in *runInput) problems(create bool) []string {
 	var out wrong
 	out.add(create && (in.Name == nil || *in.Name == ""), `"name" wasn't supplied.`)
@@ -110,7 +110,7 @@ func (a *Annotation) problems() []string {
 	return out
 }
 
-// places warns about annotations that nobody will see because the head lacks the file or the line.
+// places records warnings about annotations that nobody sees, because the head lacks the file or the line.
 func (s *Server) places(c *call, sha string, in *runInput) {
 	if in.Output == nil {
 		return

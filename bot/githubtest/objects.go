@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The JSON objects of the API. Only fields that an App for check runs may read are there, with GitHub's names and
-// types. All of these functions are called with the lock held.
+// These functions return the JSON objects of the API, with only the fields that an App for check runs may read. Names
+// and types are GitHub's. The caller holds the lock.
 
 func userObject(login string) object {
 	kind := "User"
@@ -68,7 +68,7 @@ func (s *Server) briefPull(r *repository, p *pull) object {
 		"base": object{"ref": p.baseRef, "sha": s.tip(r, p.baseRef), "repo": repo}}
 }
 
-// pullsOf lists the open pull requests of a head; GitHub leaves out those from forks.
+// pullsOf lists the open pull requests of a head. Like GitHub, it omits those from forks.
 func (s *Server) pullsOf(r *repository, sha string) []object {
 	out := []object{}
 	for _, p := range r.pulls {
@@ -121,7 +121,7 @@ func (s *Server) runObject(r *repository, run *Run) object {
 	return out
 }
 
-// sortedRepos lists the repositories of an installation in the order of their ids.
+// sortedRepos lists the repositories of an installation by id.
 func (s *Server) sortedRepos(i *installation) []*repository {
 	var out []*repository
 	for _, r := range s.repos {

@@ -41,10 +41,10 @@ type Pull struct {
 	Title  string
 	Author string // login; default "alice"
 	Draft  bool
-	Fork   bool // tell the App that the head is in another repository
+	Fork   bool // report to the App that the head is in another repository
 }
 
-// OpenPull opens a pull request; the webhook pull_request opened is sent. It returns the number.
+// OpenPull opens a pull request, and sends the webhook pull_request opened. It returns the number.
 func (s *Server) OpenPull(ctx context.Context, fullName string, in Pull) (int, error) {
 	r, err := s.repo(fullName)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Server) OpenPull(ctx context.Context, fullName string, in Pull) (int, e
 	return p.number, nil
 }
 
-// pull finds a pull request; the caller does not hold the lock.
+// pull finds a pull request. The caller does not hold the lock.
 func (s *Server) pull(fullName string, number int) (*repository, *pull, error) {
 	r, err := s.repo(fullName)
 	if err != nil {
@@ -94,13 +94,13 @@ func (r *repository) pull(number int) *pull {
 	return r.pulls[number-1]
 }
 
-// ClosePull closes a pull request; the webhook pull_request closed is sent.
+// ClosePull closes a pull request, and sends the webhook pull_request closed.
 func (s *Server) ClosePull(fullName string, number int) error {
 	return s.setOpen(fullName, number, false, "closed")
 }
 
-// ReopenPull opens a closed pull request again, with the present tip of its branch as head; the webhook
-// pull_request reopened is sent.
+// ReopenPull reopens a closed pull request, with the present tip of its branch as head. It sends the webhook
+// pull_request reopened.
 func (s *Server) ReopenPull(fullName string, number int) error {
 	return s.setOpen(fullName, number, true, "reopened")
 }
@@ -121,8 +121,8 @@ func (s *Server) setOpen(fullName string, number int, open bool, action string) 
 	return nil
 }
 
-// Review gives a review of the present head: state is APPROVED, CHANGES_REQUESTED or COMMENTED. The webhook
-// pull_request_review submitted is sent. It returns the review's id.
+// Review submits a review of the present head, and sends the webhook pull_request_review submitted. state is APPROVED,
+// CHANGES_REQUESTED or COMMENTED. It returns the review's id.
 func (s *Server) Review(fullName string, number int, login, state string) (int64, error) {
 	r, p, err := s.pull(fullName, number)
 	if err != nil {
@@ -152,12 +152,12 @@ func (s *Server) sendPull(action string, r *repository, p *pull, sender string, 
 	s.send("pull_request", r, sender, payload)
 }
 
-// Rerequest asks for a check run again ("Re-run" in the checks tab): the webhook check_run rerequested.
+// Rerequest sends the webhook check_run rerequested, like "Re-run" in the checks tab.
 func (s *Server) Rerequest(fullName string, runID int64) error {
 	return s.sendRun(fullName, runID, object{"action": "rerequested"})
 }
 
-// RequestAction presses a button of a check run: the webhook check_run requested_action.
+// RequestAction presses a button of a check run: it sends the webhook check_run requested_action.
 func (s *Server) RequestAction(fullName string, runID int64, identifier string) error {
 	return s.sendRun(fullName, runID,
 		object{"action": "requested_action", "requested_action": object{"identifier": identifier}})
@@ -180,7 +180,7 @@ func (s *Server) sendRun(fullName string, runID int64, payload object) error {
 	return nil
 }
 
-// RerequestSuite asks for all checks of a commit again: the webhook check_suite rerequested.
+// RerequestSuite requests all checks of a commit again: it sends the webhook check_suite rerequested.
 func (s *Server) RerequestSuite(fullName, sha string) error {
 	r, err := s.repo(fullName)
 	if err != nil {

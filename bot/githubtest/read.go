@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// tip is the commit of a branch, or "".
+// tip returns the commit of a branch; "" if it does not exist.
 func (s *Server) tip(r *repository, branch string) string {
 	if r.dir == "" {
 		return ""
@@ -84,7 +84,7 @@ func (s *Server) listReviews(c *call) {
 	}
 }
 
-// commitObject is a commit; its authors' logins are the names in the commit.
+// commitObject returns a commit. The logins of its authors are the names in the commit.
 func (s *Server) commitObject(ctx context.Context, r *repository, sha string) (object, error) {
 	text, err := s.run(ctx, r, "", nil, "show", "--no-patch", "--format=%an%n%cn%n%T%n%P%n%s", sha+"^{commit}")
 	if err != nil {
@@ -164,7 +164,7 @@ func deliveryObject(d *delivery) object {
 		"event": d.event, "action": d.action, "installation_id": nil, "repository_id": nil}
 }
 
-// listDeliveries is paged with a cursor, newest first; those under way are not in GitHub's log yet.
+// listDeliveries lists deliveries, newest first, paged with a cursor. Like GitHub, it omits unanswered ones.
 func (s *Server) listDeliveries(c *call) {
 	var done []object
 	for _, d := range slices.Backward(s.deliveries) {
@@ -197,7 +197,7 @@ func (s *Server) deliveryOf(c *call) *delivery {
 	return nil
 }
 
-// redeliver sends a webhook again: a new id, the same GUID.
+// redeliver sends a webhook again, with a new id and the same GUID.
 func (s *Server) redeliver(c *call) {
 	if d := s.deliveryOf(c); d != nil {
 		s.line(&delivery{id: s.id(), guid: d.guid, event: d.event, action: d.action, payload: d.payload, at: s.now(),

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// codeLife is the life of the code of a registration
+// codeLife is the lifetime of the code of a registration
 // (https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest).
 const codeLife = time.Hour
 
@@ -20,8 +20,8 @@ var manifestKeys = []string{"name", "url", "hook_attributes", "redirect_url", "c
 	"description", "public",
 	"default_events", "default_permissions", "request_oauth_on_install", "setup_on_update"}
 
-// registerApp takes the form with an App's manifest and sends the browser back at once; GitHub shows a page before.
-// The App keeps its id and key: there is one App at this Server, and this hands it out.
+// registerApp accepts the form with an App's manifest, and redirects the browser at once, while GitHub first shows a
+// page. This Server has one App, so the App keeps its id and key.
 func (s *Server) registerApp(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	manifest := []byte(r.PostFormValue("manifest"))
@@ -76,7 +76,7 @@ func (s *Server) registerApp(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back.String(), http.StatusFound)
 }
 
-// convert is POST /app-manifests/{code}/conversions.
+// convert serves POST /app-manifests/{code}/conversions.
 func (s *Server) convert(c *call) {
 	code := c.r.PathValue("code")
 	end, known := s.codes[code]
@@ -92,14 +92,14 @@ func (s *Server) convert(c *call) {
 	c.answer(http.StatusCreated, out)
 }
 
-// Used is the permissions that requests have needed so far, each with its highest level.
+// Used returns the permissions that requests have needed so far, each with its highest level.
 func (s *Server) Used() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.used)
 }
 
-// use remembers a permission, such as "checks:write", that a request needed.
+// use records a permission, such as "checks:write", that a request needed.
 func (s *Server) use(permission string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

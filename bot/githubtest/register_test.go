@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// browser posts a manifest and returns the status and the code in the address it is sent to.
+// browser posts a manifest, and returns the status and the code of the redirect.
 func browser(t *testing.T, s *Server, manifest string) (status int, code string) {
 	t.Helper()
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -52,7 +52,7 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// A code is good once, and for an hour.
+// A code is valid once, and for one hour.
 func TestConversion(t *testing.T) {
 	now := time.Now()
 	s, err := New(Config{KeyBits: 1024, Now: func() time.Time { return now }})

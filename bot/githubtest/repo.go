@@ -30,23 +30,23 @@ type repository struct {
 
 func (r *repository) fullName() string { return r.owner + "/" + r.name }
 
-// Commit is a commit to make, and to push to a branch.
+// Commit is a commit to create and push to a branch.
 type Commit struct {
 	Branch  string            // without refs/heads/
 	Files   map[string]string // path to content; a content of Symlink(target) makes a symbolic link
 	Delete  []string          // paths of files
-	From    string            // what a new branch starts from (a revision); default main
-	Parent  string            // commit the new one is put on, which makes the push a forced one; default the branch's tip
+	From    string            // revision from which a new branch starts; default main
+	Parent  string            // parent of the commit, which makes the push a forced one; default the branch's tip
 	Author  string            // login; default "alice"
 	Pusher  string            // login; default Author
 	Message string            // default "Change"
 }
 
-// Symlink is the content of a symbolic link in Commit.Files.
+// Symlink returns the content of a symbolic link in Commit.Files.
 func Symlink(target string) string { return "\x00symlink\x00" + target }
 
-// run runs git in a repository, without the settings of the person who runs the tests, and returns its output without
-// the last line end.
+// run runs git in a repository, without the user's git configuration. It returns the output without the last line
+// break.
 func (s *Server) run(ctx context.Context, r *repository, stdin string, env []string, args ...string) (string, error) {
 	call := gitcmd.Call{Git: s.git, Options: []string{"--git-dir=" + r.dir}, Args: args, Dir: r.dir, Stdin: stdin,
 		Env: s.environment(env...), Max: maxGitOutput}
@@ -58,17 +58,17 @@ func (s *Server) run(ctx context.Context, r *repository, stdin string, env []str
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// environment keeps the settings of the person who runs the tests out of the repositories.
+// environment returns an environment without the user's git configuration.
 func (s *Server) environment(more ...string) []string {
 	return append(append(gitcmd.Isolated(s.dir), "PATH="+os.Getenv("PATH")), more...)
 }
 
-// maxGitOutput bounds what git may write about a repository of a test.
+// maxGitOutput limits git's output about a test's repository.
 const maxGitOutput = 256 << 20
 
-// AddRepo makes a repository, full name "owner/name", whose branch main has the files of a folder in one
-// commit (an empty folder name: no files). The App is installed on every owner of a repository; webhooks
-// are not sent for that. It returns the commit.
+// AddRepo creates a repository with the full name "owner/name". Its branch main has the files of a folder in one
+// commit; an empty folder name means no files. It installs the App on the owner, and sends no webhook. It returns the
+// commit.
 func (s *Server) AddRepo(ctx context.Context, fullName, folder string) (string, error) {
 	owner, name, ok := strings.Cut(fullName, "/")
 	if !ok {
@@ -87,7 +87,7 @@ func (s *Server) AddRepo(ctx context.Context, fullName, folder string) (string, 
 	if _, err := s.run(ctx, r, "", nil, "init", "--quiet", "--bare", "--initial-branch=main"); err != nil {
 		return "", err
 	}
-	// GitHub serves any object that it has by its id, and partial clones.
+	// Like GitHub, serve any object by its id, and partial clones.
 	for _, setting := range []string{"uploadpack.allowAnySHA1InWant", "uploadpack.allowFilter"} {
 		if _, err := s.run(ctx, r, "", nil, "config", setting, "true"); err != nil {
 			return "", err
@@ -144,8 +144,8 @@ func (s *Server) repo(fullName string) (*repository, error) {
 	return nil, fmt.Errorf("there is no repository %s", fullName)
 }
 
-// Push makes a commit and pushes it: the branch moves, the webhook push is sent, and pull_request
-// synchronize for the open pull requests from this branch. It returns the commit.
+// Push creates a commit and pushes it. It sends the webhook push, and pull_request synchronize for the open pull
+// requests from this branch. It returns the commit.
 func (s *Server) Push(ctx context.Context, fullName string, c Commit) (string, error) {
 	r, err := s.repo(fullName)
 	if err != nil {
@@ -178,14 +178,14 @@ func (s *Server) Push(ctx context.Context, fullName string, c Commit) (string, e
 	return commit, s.move(ctx, r, c, before, commit)
 }
 
-// writeTree is the tree of a commit with the changes applied.
+// writeTree returns the tree of a commit with the changes applied.
 func (s *Server) writeTree(ctx context.Context, r *repository, parent string, c Commit) (string, error) {
 	file, err := os.CreateTemp(r.dir, "index-")
 	if err != nil {
 		return "", err
 	}
 	_ = file.Close()
-	_ = os.Remove(file.Name()) // git wants no empty file
+	_ = os.Remove(file.Name()) // git refuses an empty file
 	defer func() { _ = os.Remove(file.Name()) }()
 	index := []string{"GIT_INDEX_FILE=" + file.Name()}
 	if _, err := s.run(ctx, r, "", index, "read-tree", parent); err != nil {
@@ -212,7 +212,7 @@ func (s *Server) writeTree(ctx context.Context, r *repository, parent string, c 
 	return s.run(ctx, r, "", index, "write-tree")
 }
 
-// move sets the branch of a commit and tells the App about it.
+// move sets a branch to a commit, and sends the webhooks about it.
 func (s *Server) move(ctx context.Context, r *repository, c Commit, before, after string) error {
 	branch, sender := c.Branch, c.Pusher
 	if _, err := s.run(ctx, r, "", nil, "update-ref", "refs/heads/"+branch, after); err != nil {
@@ -245,8 +245,8 @@ func (s *Server) move(ctx context.Context, r *repository, c Commit, before, afte
 	return nil
 }
 
-// Vanish removes every object that no branch and no pull request of the repository reaches, as happens to
-// the old head after a forced push.
+// Vanish removes every object that no branch and no pull request of the repository reaches, such as the old head after
+// a forced push.
 func (s *Server) Vanish(ctx context.Context, fullName string) error {
 	r, err := s.repo(fullName)
 	if err != nil {
@@ -256,7 +256,7 @@ func (s *Server) Vanish(ctx context.Context, fullName string) error {
 	return err
 }
 
-// Resolve is the commit a revision of a repository names.
+// Resolve returns the commit of a revision of a repository.
 func (s *Server) Resolve(ctx context.Context, fullName, revision string) (string, error) {
 	r, err := s.repo(fullName)
 	if err != nil {
@@ -265,7 +265,7 @@ func (s *Server) Resolve(ctx context.Context, fullName, revision string) (string
 	return s.run(ctx, r, "", nil, "rev-parse", "--verify", revision+"^{commit}")
 }
 
-// File is the content of a file at a commit.
+// File returns the content of a file at a commit.
 func (s *Server) File(ctx context.Context, fullName, commit, path string) (string, error) {
 	r, err := s.repo(fullName)
 	if err != nil {
@@ -274,8 +274,7 @@ func (s *Server) File(ctx context.Context, fullName, commit, path string) (strin
 	return s.run(ctx, r, "", nil, "cat-file", "blob", commit+":"+path)
 }
 
-// SetPermission gives a person a permission on a repository: none, read, write or admin. Who has not been
-// given one has "read".
+// SetPermission gives a person a permission on a repository: none, read, write or admin. The default is read.
 func (s *Server) SetPermission(fullName, login, permission string) error {
 	if !slices.Contains([]string{"none", "read", "write", "admin"}, permission) {
 		return errors.New("the permission is one of none, read, write and admin")
@@ -290,7 +289,7 @@ func (s *Server) SetPermission(fullName, login, permission string) error {
 	return nil
 }
 
-// SetTeam makes a team, "org/slug", with exactly these members.
+// SetTeam creates a team, "org/slug", with exactly these members.
 func (s *Server) SetTeam(team string, members ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -301,7 +300,7 @@ func (s *Server) SetTeam(team string, members ...string) {
 	s.teams[strings.ToLower(team)] = set
 }
 
-// timestamp writes times as the API does.
+// timestamp formats a time like the API.
 func timestamp(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -309,5 +308,5 @@ func timestamp(t time.Time) any {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// notFound is GitHub's answer for what does not exist or is hidden.
+// notFound sends GitHub's answer for what does not exist or is hidden.
 func notFound(c *call) { c.refuse(http.StatusNotFound, "Not Found") }

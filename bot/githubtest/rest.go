@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// maxBody is the largest request body that is read.
+// maxBody is the maximum size of a request body.
 const maxBody = 16 << 20
 
 // object is a JSON object.
 type object = map[string]any
 
-// call is one request of the API with the answer that is being made.
+// call is one request to the API, with its answer.
 type call struct {
 	r      *http.Request
 	body   []byte
-	token  *token // nil with a JWT
+	token  *token // nil for a request with a JWT
 	repo   *repository
 	status int
 	out    any
@@ -36,7 +36,7 @@ func (c *call) refuse(status int, format string, args ...any) {
 		"status": strconv.Itoa(status)})
 }
 
-// page returns the part of a list that was asked for, with the header Link
+// page returns the requested part of a list, and sets the header Link
 // (https://docs.github.com/en/rest/using-the-rest-api/using-pagination-in-the-rest-api).
 func page[T any](c *call, list []T) []T {
 	query := c.r.URL.Query()
@@ -50,22 +50,22 @@ func page[T any](c *call, list []T) []T {
 	from, to := min((number-1)*size, len(list)), min(number*size, len(list))
 	if to < len(list) {
 		query.Set("page", strconv.Itoa(number+1))
-		path, _, _ := strings.Cut(c.r.RequestURI, "?") // that of the URL has lost its prefix
+		path, _, _ := strings.Cut(c.r.RequestURI, "?") // the path of the URL has lost its prefix
 		c.header.Set("Link", fmt.Sprintf(`<http://%s%s?%s>; rel="next"`, c.r.Host, path, query.Encode()))
 	}
 	return append([]T{}, list[from:to]...) // never null in JSON
 }
 
-// route is an operation of the API: who may call it and what it does.
+// route is an operation of the API: who may call it, and what it does.
 type route struct {
 	jwt        bool   // called with the App's JWT instead of a token
-	open       bool   // called by anyone
-	permission string // of the token, such as "checks:write"
-	unlocked   bool   // serve is called without the lock, as it takes it itself
+	open       bool   // without authentication
+	permission string // required permission of the token, such as "checks:write"
+	unlocked   bool   // serve is called without the lock, and takes it itself
 	serve      func(*call)
 }
 
-// handler serves the API below /api/v3 and at the top, and git.
+// handler serves git, and the API both at /api/v3 and at the top.
 func (s *Server) handler() http.Handler {
 	routes := map[string]route{
 		"GET /app":               {jwt: true, serve: s.getApp},
@@ -125,7 +125,7 @@ func (s *Server) handler() http.Handler {
 		inner := r.Clone(r.Context())
 		inner.URL.Path, inner.URL.RawPath = path, ""
 		rec := &recorder{ResponseWriter: w}
-		w.Header().Set("Date", s.now().UTC().Format(http.TimeFormat)) // else it would be the system's clock
+		w.Header().Set("Date", s.now().UTC().Format(http.TimeFormat)) // instead of the system's clock
 		defer func() {
 			s.mu.Lock()
 			s.requests = append(s.requests, Request{r.Method, path, rec.status})
@@ -140,7 +140,7 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// recorder remembers the status of an answer.
+// recorder records the status of an answer.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -148,10 +148,10 @@ type recorder struct {
 
 func (r *recorder) WriteHeader(status int) { r.status = status; r.ResponseWriter.WriteHeader(status) }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap gives http.ResponseController access to the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// endpoint checks who calls, finds the repository of the path, and runs the operation.
+// endpoint authenticates the caller, finds the repository of the path, and runs the operation.
 func (s *Server) endpoint(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &call{r: r, header: http.Header{}}
@@ -179,7 +179,7 @@ func (s *Server) endpoint(rt route) http.Handler {
 	})
 }
 
-// admit checks the App's JWT, or an installation token and what it permits.
+// admit checks the App's JWT, or an installation token and its permissions.
 func (s *Server) admit(c *call, rt route) bool {
 	_, tok := bearer(c.r)
 	if rt.open {
@@ -212,7 +212,7 @@ func (s *Server) admit(c *call, rt route) bool {
 	return true
 }
 
-// findRepo finds the repository of the path, when it names one, and refuses what the token does not cover.
+// findRepo finds the repository of the path, if it names one. It refuses repositories that the token does not cover.
 func (s *Server) findRepo(c *call) bool {
 	owner, name := c.r.PathValue("owner"), c.r.PathValue("repo")
 	if name == "" {
@@ -234,13 +234,13 @@ func (s *Server) findRepo(c *call) bool {
 	return true
 }
 
-// write sends the answer, or 304 when the client has it already.
+// write sends the answer, or 304 if the client already has it.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, c *call) {
 	var data []byte
 	if c.out != nil {
 		var err error
 		if data, err = json.Marshal(c.out); err != nil {
-			panic(err) // only maps and scalars go in
+			panic(err) // the answer contains only maps and scalars
 		}
 	}
 	maps.Copy(w.Header(), c.header)

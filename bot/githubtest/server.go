@@ -1,10 +1,10 @@
 // Package githubtest is a small imitation of GitHub for tests and the demo: the part of the REST API that
 // a GitHub App for check runs uses, git over smart HTTP, and signed webhooks, all on a loopback address.
 //
-// It is strict where GitHub is: tokens are checked, and a request that breaks a documented limit is refused
-// and remembered (Violations). State is in memory, repositories are real bare repositories in a temporary
-// folder. What a person does on GitHub (push, open a pull request, review) is a method of Server; faults
-// of the network and of GitHub are ordered with Inject and TamperHook.
+// It is as strict as GitHub: it checks tokens, and refuses and records requests that break a documented limit
+// (Violations). State is in memory, and repositories are bare repositories in a temporary folder. Methods of Server do
+// what a person does on GitHub: push, open a pull request, review. Inject and TamperHook add faults of the network and
+// of GitHub.
 package githubtest
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// Config describes how a Server is set up. The zero value works.
+// Config is the configuration of a Server. The zero value works.
 type Config struct {
 	Now     func() time.Time // default time.Now
 	KeyBits int              // size of the App's key; default 2048
@@ -36,13 +36,13 @@ type Config struct {
 type App struct {
 	ID         int64
 	Slug       string
-	PrivateKey []byte // PEM, PKCS #1, as GitHub hands it out
+	PrivateKey []byte // PEM, PKCS #1, as GitHub issues it
 	Secret     string // of webhooks
 	// of the sign-in of people
 	ClientID, ClientSecret string
 }
 
-// Server is the imitation. Its methods are safe for concurrent use.
+// Server imitates GitHub. Its methods are safe for concurrent use.
 type Server struct {
 	app    App
 	key    *rsa.PrivateKey
@@ -56,23 +56,23 @@ type Server struct {
 	done   sync.WaitGroup
 
 	mu            sync.Mutex
-	changed       chan struct{} // closed and replaced at every change
+	changed       chan struct{} // closed and replaced after every change
 	lastID        int64
 	hookURL       string
 	installations map[string]*installation // by account, lower case
 	permissions   map[string]string        // of the App
 	used          map[string]string        // permissions that requests needed, with the highest level
-	codes         map[string]time.Time     // of registrations, with their end
+	codes         map[string]time.Time     // of registrations, with their expiry
 	tokens        map[string]*token
 	repos         map[string]*repository // by full name, lower case
 	teams         map[string]map[string]bool
 	callbacks     []string             // of the sign-in
-	cancels       bool                 // people who are asked to sign in do not
+	cancels       bool                 // people who are asked to sign in cancel
 	signIns       map[string]signIn    // by code
 	userTokens    map[string]userToken // by token
-	issued        []string             // of codes and people's tokens
-	accounts      map[string]int64     // ids by login, lower case, that accountID does not have; 0: nobody
-	logins        map[int64]string     // of accounts that were renamed
+	issued        []string             // codes and people's tokens
+	accounts      map[string]int64     // ids by login, lower case, if accountID does not compute them; 0: nobody has the login
+	logins        map[int64]string     // present logins of renamed accounts
 	moved         map[string]int64     // old full names of repositories, lower case
 	violations    []Violation
 	requests      []Request
@@ -123,58 +123,58 @@ func (s *Server) Close() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// URL is the address of the web site; the API is at /api/v3 below it, as on GitHub Enterprise Server, and
-// git repositories at /OWNER/NAME.git.
+// URL returns the address of the web site. As on GitHub Enterprise Server, the API is at /api/v3 below it, and git
+// repositories are at /OWNER/NAME.git.
 func (s *Server) URL() string { return s.http.URL }
 
-// App is the registered App with its credentials.
+// App returns the registered App with its credentials.
 func (s *Server) App() App { return s.app }
 
-// SetHook sets where webhooks go from now on; none are sent before.
+// SetHook sets the address of webhooks. Before the first call, none are sent.
 func (s *Server) SetHook(url string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hookURL = url
 }
 
-// Violation is a request that GitHub would refuse or whose result nobody would see.
+// Violation is a request that GitHub would refuse, or that has no visible effect.
 type Violation struct {
-	Severity string // error: GitHub refuses it; warning: GitHub takes it, but it does not do what was meant
+	Severity string // error: GitHub refuses it; warning: GitHub accepts it, but the effect is not the intended one
 	Request  string // method and path
 	Message  string
 }
 
 func (v Violation) String() string { return v.Severity + ": " + v.Request + ": " + v.Message }
 
-// Violations lists what the App did wrong so far, oldest first.
+// Violations lists the App's violations so far, oldest first.
 func (s *Server) Violations() []Violation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Violation(nil), s.violations...)
 }
 
-// Request is one request of the API or of git, as it was answered.
+// Request is one answered request to the API or of git.
 type Request struct {
 	Method string
 	Path   string // without the API's prefix
-	Status int    // 0 when the answer was withheld by a fault
+	Status int    // 0 if a fault withheld the answer
 }
 
-// Requests lists what was asked so far, oldest first.
+// Requests lists the requests so far, oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// WaitRequest waits until a path that ends like this has been asked for and answered.
+// WaitRequest waits until a request whose path has a suffix was answered.
 func (s *Server) WaitRequest(ctx context.Context, suffix string) error {
 	return s.wait(ctx, func() bool {
 		return slices.ContainsFunc(s.requests, func(r Request) bool { return strings.HasSuffix(r.Path, suffix) })
 	})
 }
 
-// violate remembers a violation; the caller does not hold the lock.
+// violate records a violation. The caller does not hold the lock.
 func (s *Server) violate(severity string, r *http.Request, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,16 +182,16 @@ func (s *Server) violate(severity string, r *http.Request, format string, args .
 	s.touch()
 }
 
-// touch wakes everybody who waits for a change; the caller holds the lock.
+// touch wakes all callers of wait. The caller holds the lock.
 func (s *Server) touch() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// id is a new number; the caller holds the lock.
+// id returns a new number. The caller holds the lock.
 func (s *Server) id() int64 { s.lastID++; return s.lastID }
 
-// wait returns when ok, which is called with the lock held at every change, says so, or with the context's error.
+// wait waits until ok returns true, or returns the context's error. It calls ok after every change, with the lock held.
 func (s *Server) wait(ctx context.Context, ok func() bool) error {
 	for {
 		s.mu.Lock()

@@ -26,7 +26,7 @@ const (
 	sessionCookie  = "user_session"
 )
 
-// signIn is a code that was given to a browser.
+// signIn is a code that a browser received.
 type signIn struct {
 	login, redirect, challenge string
 	expires                    time.Time
@@ -38,21 +38,22 @@ type userToken struct {
 	expires time.Time
 }
 
-// SetCallbackURLs registers where people who sign in may be sent back to.
+// SetCallbackURLs registers the addresses to which people may return after a sign-in.
 func (s *Server) SetCallbackURLs(urls ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.callbacks = urls
 }
 
-// CancelSignIn has everybody who is asked press Cancel, or not any more.
+// CancelSignIn sets whether people who are asked for consent press Cancel.
 func (s *Server) CancelSignIn(cancel bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cancels = cancel
 }
 
-// RevokeAuthorization has a person take back what the App was allowed: the person's tokens end, and GitHub tells the App.
+// RevokeAuthorization revokes a person's authorization of the App: the person's tokens end, and the App receives a
+// webhook.
 func (s *Server) RevokeAuthorization(login string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +61,7 @@ func (s *Server) RevokeAuthorization(login string) {
 	s.enqueue("github_app_authorization", object{"action": "revoked", "sender": s.user(login)})
 }
 
-// RenameAccount gives a person another login. Nobody has the old one then; the id stays.
+// RenameAccount changes the login of a person. The id stays, and nobody has the old login.
 func (s *Server) RenameAccount(login, to string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +70,7 @@ func (s *Server) RenameAccount(login, to string) {
 	s.logins[id] = to
 }
 
-// TakeLogin gives a login that is free to somebody else than who had it.
+// TakeLogin gives an unused login to another person than the one who had it before.
 func (s *Server) TakeLogin(login string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +78,7 @@ func (s *Server) TakeLogin(login string) {
 	s.accounts[strings.ToLower(login)], s.logins[id] = id, login
 }
 
-// accountID is the id of a login, zero if nobody has it; the caller holds the lock.
+// accountID returns the id of a login, zero if nobody has it. The caller holds the lock.
 func (s *Server) accountID(login string) int64 {
 	if id, ok := s.accounts[strings.ToLower(login)]; ok {
 		return id
@@ -85,14 +86,14 @@ func (s *Server) accountID(login string) int64 {
 	return accountID(login)
 }
 
-// user is an account with its id of today; the caller holds the lock.
+// user returns an account with its present id. The caller holds the lock.
 func (s *Server) user(login string) object {
 	u := userObject(login)
 	u["id"] = s.accountID(login)
 	return u
 }
 
-// serveLogin signs a person in to the web site: /login?user=LOGIN&return_to=PATH. Without a user it shows a form.
+// serveLogin signs a person in to the web site: /login?user=LOGIN&return_to=PATH. Without a user, it shows a form.
 func (s *Server) serveLogin(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	back := query.Get("return_to")
@@ -118,11 +119,12 @@ func (s *Server) askWho(w http.ResponseWriter, back string) {
 
 var (
 	challengePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
-	// minState is far below what cannot be guessed.
+	// minState is the minimum length of a state; one that cannot be guessed is much longer.
 	minState = 16
 )
 
-// authorize is GET /login/oauth/authorize. Who is signed in is sent back at once; GitHub asks the first time.
+// authorize serves GET /login/oauth/authorize. It redirects a signed-in person at once, while GitHub asks for consent
+// the first time.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	redirect, state, challenge := query.Get("redirect_uri"), query.Get("state"), query.Get("code_challenge")
@@ -146,7 +148,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 	cookie, err := r.Cookie(sessionCookie)
 	if err != nil || query.Get("prompt") == "select_account" {
-		query.Del("prompt") // who was asked once goes on
+		query.Del("prompt") // a person who was asked once continues
 		s.askWho(w, r.URL.Path+"?"+query.Encode())
 		return
 	}
@@ -172,7 +174,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back.String(), http.StatusFound)
 }
 
-// accessToken is POST /login/oauth/access_token. Its errors have the status 200
+// accessToken serves POST /login/oauth/access_token. Its errors have the status 200
 // (https://docs.github.com/en/apps/oauth-apps/maintaining-oauth-apps/troubleshooting-oauth-app-access-token-request-errors).
 func (s *Server) accessToken(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -192,7 +194,7 @@ func (s *Server) accessToken(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
-		_ = json.NewEncoder(w).Encode(values) // maps and scalars only
+		_ = json.NewEncoder(w).Encode(values) // only maps and scalars
 	}
 	refuse := func(code, text string) { answer(object{"error": code, "error_description": text}) }
 	s.mu.Lock()
@@ -228,14 +230,14 @@ func (s *Server) accessToken(w http.ResponseWriter, r *http.Request) {
 		"refresh_token_expires_in": 15897600, "scope": "", "token_type": "bearer"})
 }
 
-// IssuedSecrets is every code that was exchanged and every token of a person so far: what an App must not keep.
+// IssuedSecrets returns every exchanged code and every token of a person so far. The App must not store them.
 func (s *Server) IssuedSecrets() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.issued)
 }
 
-// getUser is GET /user, called with a person's token.
+// getUser serves GET /user, which needs a person's token.
 func (s *Server) getUser(c *call) {
 	_, tok := bearer(c.r)
 	t, ok := s.userTokens[tok]
@@ -246,7 +248,7 @@ func (s *Server) getUser(c *call) {
 	c.answer(http.StatusOK, s.user(t.login))
 }
 
-// getAccount is GET /user/{account_id}.
+// getAccount serves GET /user/{account_id}.
 func (s *Server) getAccount(c *call) {
 	id, _ := strconv.ParseInt(c.r.PathValue("id"), 10, 64)
 	if login := s.logins[id]; login != "" {

@@ -90,7 +90,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Markdown of a check run as a terminal shows it.
+// The Markdown of a check run is shown as plain text.
 func TestPlain(t *testing.T) {
 	in := "| ❌ | `a`<br>[`r`](https://x/y#L1) high | Name a version &lt;x&gt; \\*. | " +
 		"<a href=\"https://x\"><code>a&#47;<wbr>b</code></a> |\n" +

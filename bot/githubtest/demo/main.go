@@ -2,7 +2,7 @@
 // GitOps repository behind an imitation of GitHub, starts "lintel serve", opens a pull request that breaks
 // two policies, and prints the check run the way GitHub shows it.
 //
-// It ends with exit code 0 when the check run is what it should be and with 1 and the reason when not.
+// It exits with code 0 if the check run is as expected. Otherwise it prints the reason and exits with code 1.
 package main
 
 import (
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// run plays the whole scene and returns what went wrong.
+// run runs the demo, and returns an error if something is not as expected.
 func run(ctx context.Context, out io.Writer, binary, sample, change string) (err error) {
 	start := time.Now()
 	step := func(format string, args ...any) {
@@ -108,7 +108,7 @@ func run(ctx context.Context, out io.Writer, binary, sample, change string) (err
 	return verify(check, files, hub.Violations())
 }
 
-// readFolder reads the files below a folder, by path with slashes.
+// readFolder reads the files below a folder, by slash-separated path.
 func readFolder(folder string) (map[string]string, error) {
 	files := map[string]string{}
 	root := os.DirFS(folder)

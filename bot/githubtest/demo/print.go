@@ -33,7 +33,7 @@ type printer struct {
 	color bool
 }
 
-// colorful reports whether out is a terminal whose user has nothing against color (https://no-color.org).
+// colorful reports whether out is a terminal whose user did not disable colors (https://no-color.org).
 func colorful(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
@@ -52,7 +52,7 @@ func (p printer) style(code, text string) string {
 
 func (p printer) line(format string, args ...any) { fmt.Fprintf(p.out, format+"\n", args...) }
 
-// look is the sign and the style of a conclusion or of an annotation's level.
+// look returns the sign and style of a conclusion or of an annotation's level.
 func look(word string) (sign, style string) {
 	switch word {
 	case "success":
@@ -67,8 +67,8 @@ func look(word string) (sign, style string) {
 	return "■", dim
 }
 
-// checkRun shows a check run as its page on GitHub does: conclusion, title, summary, then the annotations
-// under their lines. source returns the lines of a file at the head.
+// checkRun shows a check run like its page on GitHub: conclusion, title, summary, then the annotations below their
+// lines. source returns the lines of a file at the head.
 func (p printer) checkRun(run githubtest.Run, where string, source func(path string) []string) {
 	sign, style := look(run.Conclusion)
 	rule := p.style(dim, strings.Repeat("─", 100))
@@ -97,8 +97,8 @@ func (p printer) checkRun(run githubtest.Run, where string, source func(path str
 	p.line("%s", rule)
 }
 
-// plain is Markdown as a terminal shows it: GitHub reads tags and character references, a terminal does not. Links show
-// their text.
+// plain converts Markdown for a terminal, which does not interpret tags and character references. Of links, it keeps
+// the text.
 func plain(markdown string) string {
 	for _, r := range []struct{ found, shown string }{
 		{`<br>`, "; "}, {`<summary>`, "▸ "}, {`</?[a-z]+( [^<>]*)?>`, ""},
@@ -113,10 +113,10 @@ func plain(markdown string) string {
 	return strings.Join(rows, "\n")
 }
 
-// file shows the annotated parts of one file; the annotations are in the order of their last lines.
+// file shows the annotated parts of one file. The annotations are ordered by their last lines.
 func (p printer) file(path string, lines []string, list []githubtest.Annotation) {
 	p.line("\n  %s", p.style(bold, path))
-	shown := 0 // last line that was printed
+	shown := 0 // last printed line
 	for n := 1; n <= max(len(lines), list[len(list)-1].EndLine); n++ {
 		near := func(margin int) bool {
 			return slices.ContainsFunc(list, func(a githubtest.Annotation) bool {
@@ -146,7 +146,7 @@ func (p printer) source(lines []string, n int, marked bool) {
 	p.line("  %s %s %s", p.style(style, number), p.style(dim, "│"), lines[n-1])
 }
 
-// note shows one annotation below its line, with carets when it has columns; the last one counts.
+// note shows one annotation below its last line, with carets if it has columns.
 func (p printer) note(a githubtest.Annotation) {
 	sign, style := look(a.Level)
 	bar := "       " + p.style(dim, "│") + " "

@@ -24,7 +24,7 @@ const (
 	logLimit  = 64 << 10
 )
 
-// server is "lintel serve" as a child process with a data folder of its own.
+// server is "lintel serve" as a child process with its own data folder.
 type server struct {
 	url  string
 	cmd  *exec.Cmd
@@ -74,7 +74,7 @@ func startServer(ctx context.Context, binary string, hub *githubtest.Server) (*s
 	return s, nil
 }
 
-// freeAddress is a loopback address with a port that nobody listens on.
+// freeAddress returns a loopback address with an unused port.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -84,7 +84,7 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// waitReady asks /readyz until the status is 200.
+// waitReady polls /readyz until the status is 200.
 func (s *server) waitReady(ctx context.Context) error {
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
@@ -102,7 +102,7 @@ func (s *server) waitReady(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case err := <-s.done:
-			s.done <- err // stop wants it, too
+			s.done <- err // for stop
 			return errors.New("lintel serve ended before it was ready")
 		case <-ctx.Done():
 			return fmt.Errorf("lintel serve is not ready: %w", ctx.Err())
@@ -110,7 +110,7 @@ func (s *server) waitReady(ctx context.Context) error {
 	}
 }
 
-// stop asks the program to end, ends it when it does not, and removes its data.
+// stop ends the program, by a kill if necessary, and removes its data.
 func (s *server) stop() error {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	timer := time.NewTimer(stopGrace)

@@ -9,14 +9,14 @@ import (
 	"github.com/lintel-bot/lintel/bot/githubtest"
 )
 
-// broken describes which policies the pull request breaks, each with the text of the line that does it.
+// broken contains the policies that the pull request breaks, each with the text of the line that does so.
 var broken = map[string]string{
 	"disallow-privileged": "privileged: true",
 	"disallow-latest-tag": ":latest",
 }
 
-// verify returns how the check run differs from what it should be: a failure whose annotations are on
-// the lines of the patch that break the policies, and on no other.
+// verify returns an error unless the check run is as expected: a failure, with annotations only on the lines of the
+// patch that break the policies.
 func verify(run githubtest.Run, files map[string]string, violations []githubtest.Violation) error {
 	var wrong []error
 	if run.Conclusion != "failure" {
@@ -53,7 +53,7 @@ func verify(run githubtest.Run, files map[string]string, violations []githubtest
 	return errors.Join(wrong...)
 }
 
-// policyOf is the broken policy that an annotation names.
+// policyOf returns the broken policy that an annotation names.
 func policyOf(a githubtest.Annotation) (string, bool) {
 	for policy := range broken {
 		if slices.ContainsFunc([]string{a.Title, a.Message, a.RawDetails},
