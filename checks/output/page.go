@@ -21,7 +21,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Page is everything that a page shows, in order. Texts are for people, without control characters.
+// Page is the content of a page, in order. Texts are for people, without control characters.
 //
 // A page is complete without scripts, which only add search and keys, and it loads nothing from other hosts. Text of a
 // repository is never markup (html/template escapes it for its context), and addresses are of http and https only.
@@ -31,7 +31,7 @@ type Page struct {
 	Frame                // about what was checked: a pull request, a branch, a commit
 	State       string   // a conclusion of package report
 	Verdict     string   // why, in one sentence
-	Counts      string   // of everything
+	Counts      string   // number of findings of each kind
 	Notices     []string // what the page lacks
 	Facts       []Fact   // commits, times, clusters, what is deployed
 	NextActions []view.Runs
@@ -40,7 +40,7 @@ type Page struct {
 	Groups      []Group // findings by policy
 	Changes     []Change
 	Rest        []Link            // parts with further ones
-	Rests       map[string][]Link // likewise of other lists, by the ids of their sections
+	Rests       map[string][]Link // likewise for other lists, by the ids of their sections
 	Images      []Row             // image, from, to, how many
 	Clusters    []ClusterRow
 	More        []string
@@ -52,46 +52,46 @@ type Page struct {
 	Bumps      []Bump
 	Preview    *Preview
 	Work       string
-	Command    string // that shows the same on a laptop
+	Command    string // shows the same on a laptop
 }
 
 // Link is a text with the address that it leads to: of http or https, or a path on the same host. A link with another
 // address, or an empty one, leads nowhere.
 type Link struct{ Text, Address string }
 
-// Href is the address as it may stand in a page; empty where the link leads nowhere.
+// Href returns the address if it is allowed in a page; otherwise "".
 func (l Link) Href() string {
 	u, err := url.Parse(l.Address)
 	switch {
 	case err != nil:
 		return ""
-	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", // an absolute one
+	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", // an absolute address
 		u.Scheme == "" && u.Host == "" && strings.HasPrefix(u.Path, "/") && !strings.HasPrefix(u.Path, "//"):
 		return u.String()
 	}
 	return ""
 }
 
-// Fact is something that a reader may want to know: a label, and what it is.
+// Fact is a label with its items.
 type Fact struct {
 	Label   string
 	Items   []Link
 	Rest    []Link // parts with further ones
-	Further int    // items in those
-	Folded  bool   // several items are shown as their number, to be unfolded
-	Code    bool   // names from the repository or its history, no words
+	Further int    // number of items in those parts
+	Folded  bool   // if there are several items, their number is shown, and they can be unfolded
+	Code    bool   // items are names from the repository or its history, and not words
 }
 
-// Many reports whether there are so many items that they are folded.
+// Many reports whether the items are folded.
 func (f Fact) Many() bool { return f.Count() > 8 || f.Folded && f.Count() > 1 }
 
-// Count is how many items there are.
+// Count returns the number of items.
 func (f Fact) Count() int { return len(f.Items) + f.Further }
 
 // Total is a row of the table of policies.
 type Total struct {
 	ID, Policy, Title, Severity, Action string
-	States                              [view.Excepted + 1]int // how many findings are in each
+	States                              [view.Excepted + 1]int // number of findings by state
 }
 
 // Column is a column of the table of policies.
@@ -100,7 +100,8 @@ type Column struct {
 	State view.State
 }
 
-// Columns are those besides the first, of what blocks, in which the table of policies has anything.
+// Columns returns the columns of the table of policies that have any findings, without the first one for blocking
+// findings.
 func (p *Page) Columns() (list []Column) {
 	for _, c := range []Column{{"Waiting", view.Pending}, {"Not blocking", view.Warning}, {"In the base", view.Before},
 		{"Excepted", view.Excepted}} {
@@ -111,7 +112,7 @@ func (p *Page) Columns() (list []Column) {
 	return list
 }
 
-// Note is a sentence and the place that it is about.
+// Note is a sentence, and the place that it is about.
 type Note struct {
 	Where Link
 	Text  string
@@ -123,20 +124,20 @@ type Note struct {
 type CodeLine struct {
 	Number                int
 	Before, Marked, After string
-	Here                  bool // the place is on it
+	Here                  bool // the line is marked
 }
 
-// Group is what was found of one policy.
+// Group contains the findings of one policy.
 type Group struct {
 	ID, Policy, Title, Why, Category string
 	Source                           Link
 	Findings                         []Finding
 	Rest                             []Link // parts with further ones
-	Places                           int    // all of them
-	Quiet                            bool   // nothing in it is new
+	Places                           int    // of all findings, including those in parts
+	Quiet                            bool   // it contains no new findings
 }
 
-// Finding is one place.
+// Finding is an entry of the page.
 type Finding struct {
 	ID, State, Mark, Rule, Weight string
 	Source                        Link // of the rule
@@ -148,54 +149,54 @@ type Finding struct {
 	WriteWords                    string
 	Chain                         []Note
 	Resources, Roots, Clusters    []string
-	Further                       int // resources in parts
+	Further                       int // number of resources in parts
 	ResourcesRest, RootsRest      []Link
 	ClustersRest                  []Link
-	Folded                        bool // only its place, a resource and the message are shown at first
-	Exemption                     Note // the exception that covers it, or is to
+	Folded                        bool // at first, only its place, a resource and the message are shown
+	Exemption                     Note // the exception that covers it, or would after approval
 }
 
-// Affected is how many resources it is about.
+// Affected returns the number of affected resources.
 func (f *Finding) Affected() int { return len(f.Resources) + f.Further }
 
 // DiffLine is a line of a difference.
 type DiffLine struct {
-	Sign  string // " ", "-" or "+"; "@" begins a part
+	Sign  string // " ", "-" or "+"; "@" begins a hunk
 	Words []view.WordSpan
 	Where Link // where it was written
 }
 
-// Change is what becomes of a resource.
+// Change is the change of a resource.
 type Change struct {
 	ID, Resource, Operation string
 	Roots, Clusters         []string
 	RootsRest               []Link
-	First                   bool // the one before it is of other roots
+	First                   bool // the change before it belongs to other roots
 	Lines                   []DiffLine
 	LeftOut                 string
-	Added, Removed          int    // lines
-	Note                    string // where it was before
-	Open                    bool   // it is not folded at first
-	Rest                    Link   // the part that has the lines, if that is not the page
+	Added, Removed          int    // numbers of lines
+	Note                    string // where the resource was before
+	Open                    bool   // the change is unfolded at first
+	Rest                    Link   // the part with the lines, if they are not on the page
 }
 
 // Row is a row of a table.
 type Row []string
 
-// ClusterRow says what changes in some clusters. All rows have the same columns.
+// ClusterRow describes changes in some clusters. All rows have the same columns.
 type ClusterRow []Cell
 
 // Cell is a cell of a table, with the name of its column.
 type Cell struct{ Column, Text string }
 
-// Exception is an exception of the change, or what waits for approval as one does.
+// Exception is an exception of the change, or an object that waits for approval like an exception.
 type Exception struct {
 	Name, State, Mark string // Mark is the state in words
 	Where             Link
 	Facts             []string
 }
 
-// Bump is a root with other versions of things from outside.
+// Bump is a root with new versions of external sources.
 type Bump struct {
 	Root    string
 	Moved   []Note
@@ -218,16 +219,16 @@ type Preview struct {
 	LeftOut  string
 }
 
-// PreviewRow is one place that rules see otherwise after the merge.
+// PreviewRow is a place for which the rules give another result after the merge.
 type PreviewRow struct {
 	Effect, Rule, Becomes string
-	Resource, More        string // one of the resources, and how many else
+	Resource, More        string // one of the resources, and the number of others
 	Where                 Link
 }
 
 // Asset is a file that pages need.
 type Asset struct {
-	Name string // with a digest, so that it never changes under its name
+	Name string // contains a digest, so that the content of a name never changes
 	Type string // its media type
 	Data []byte
 }
@@ -239,13 +240,13 @@ func Assets() []Asset {
 }
 
 func asset(name, media string) Asset {
-	data, _ := assets.ReadFile("assets/" + name) // it is part of the program
+	data, _ := assets.ReadFile("assets/" + name) // the file is embedded in the program
 	sum := sha256.Sum256(data)
 	base, suffix, _ := strings.Cut(name, ".")
 	return Asset{Name: base + "-" + hex.EncodeToString(sum[:8]) + "." + suffix, Type: media, Data: data}
 }
 
-// Write writes the page. The error is that of w, or says that the page was made wrong.
+// Write writes the page. It returns the error of w, or an error of a template.
 func (p *Page) Write(w io.Writer) error {
 	whole := *p
 	whole.divide()
@@ -257,19 +258,19 @@ func (p *Page) Write(w io.Writer) error {
 	}{&whole, p.Frame.common(p.Verdict), p.sections(), p.Columns()})
 }
 
-// Frame is what is around each page.
+// Frame is the header of a page.
 type Frame struct {
-	Name    Link   // what it is about
-	Detail  string // its title, who asks for it
-	Inline  bool   // the page is one file
-	Static  string // where the assets are served, else: an address that ends in a slash
-	Parts   string // where parts of the page are served that are loaded on demand: an address that ends in a slash; empty: none
+	Name    Link   // what the page is about
+	Detail  string // its title and author
+	Inline  bool   // the page is a single file
+	Static  string // address of the assets if the page is not Inline; it ends in a slash
+	Parts   string // address of the page's parts that are loaded on demand; it ends in a slash; empty: there are none
 	Reader  string // who is signed in; empty: nobody
-	SignOut string // where the form of the control "Sign out" goes
-	SignIn  string // where the control "Sign in" leads; there is one of both, or none
+	SignOut string // address to which the form "Sign out" is posted
+	SignIn  string // address of the link "Sign in"; either both are set, or none
 }
 
-// common is what the templates have of each page.
+// common is the data that all templates use.
 type common struct {
 	Title                                      string
 	Style                                      template.CSS
@@ -295,7 +296,7 @@ func execute(w io.Writer, name string, data any) error {
 	return t.Execute(w, data)
 }
 
-// inlinePolicy is the policy of a page that is one file: nothing is loaded, nothing else is run.
+// inlinePolicy returns the Content Security Policy of a single-file page: it loads nothing, and runs only this script.
 func inlinePolicy(style, script []byte) string {
 	digest := func(data []byte) string {
 		sum := sha256.Sum256(data)
@@ -308,7 +309,7 @@ func inlinePolicy(style, script []byte) string {
 // pageSection is a part of the page.
 type pageSection struct{ Title, ID string }
 
-// sections are the parts that the page has, for its contents.
+// sections returns the sections of the page, for its table of contents.
 func (p *Page) sections() (list []pageSection) {
 	add := func(n int, name, id string) {
 		if n > 0 {
@@ -334,14 +335,14 @@ func (p *Page) sections() (list []pageSection) {
 	return list
 }
 
-// Message is a page that says one thing: why there is no other, or what became of a sign-in.
+// Message is a page with one message, such as an error or the result of a sign-in.
 type Message struct {
 	Frame
 	Heading, Text string
-	Action        Link // what to do next; it may lead nowhere
+	Action        Link // the next step; it may be a link without an address
 }
 
-// Write writes the page. It has no scripts. The error is that of w, or says that the page was made wrong.
+// Write writes the page, which has no scripts. It returns the error of w, or an error of a template.
 func (m *Message) Write(w io.Writer) error {
 	return execute(w, "message.html", struct {
 		*Message

@@ -27,7 +27,7 @@ func (w *lineWriter) link(l Link) {
 	w.WriteString(`</a>`)
 }
 
-// codeTable are lines of a source file.
+// codeTable returns lines of a source file.
 func codeTable(lines []CodeLine) template.HTML {
 	if len(lines) == 0 {
 		return ""
@@ -52,7 +52,7 @@ func codeTable(lines []CodeLine) template.HTML {
 	return template.HTML(w.String())
 }
 
-// diffTable are lines of a difference.
+// diffTable returns lines of a difference.
 func diffTable(lines []DiffLine) template.HTML {
 	var w lineWriter
 	w.WriteString(`<div class="scroll" tabindex="0" role="group" aria-label="Difference"><table class="code diff">`)
@@ -86,14 +86,14 @@ func diffTable(lines []DiffLine) template.HTML {
 				w.link(l.Where)
 			}
 		} else {
-			w.WriteString("<td>") // else the color of the row ends before it
+			w.WriteString("<td>") // otherwise, the color of the row would end before this cell
 		}
 	}
 	w.WriteString("</table></div>")
 	return template.HTML(w.String())
 }
 
-// placeOf is a place in the sources.
+// placeOf returns a place in the sources.
 func placeOf(l Link) template.HTML {
 	if l.Text == "" {
 		return ""
@@ -105,7 +105,7 @@ func placeOf(l Link) template.HTML {
 	return template.HTML(w.String())
 }
 
-// codeNames are texts as code.
+// codeNames returns texts as code.
 func codeNames(list []string) template.HTML {
 	var w lineWriter
 	for i, s := range list {

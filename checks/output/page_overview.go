@@ -7,32 +7,32 @@ import (
 	"strings"
 )
 
-// Overview is a page about a repository, or about those of an organisation.
+// Overview is a page about a repository, or about the repositories of an organisation.
 type Overview struct {
 	Frame
 	Heading          string
 	Facts            []Fact
-	Chart            *Chart // nil: there is nothing to draw
+	Chart            *Chart // nil: there is no report
 	Policies         []PolicyRow
-	Since            string      // when the report was that PolicyRow.Change compares with; empty: there is none
+	Since            string      // time of the report that PolicyRow.Change compares with; empty: there is none
 	Reports          []ResultRow // of the default branch, the newest first
 	Exceptions       []ExceptionRow
-	MoreExceptions   int // that Exceptions leaves out
+	MoreExceptions   int // number of exceptions that Exceptions omits
 	NotChecked       []Note
 	Results          []ResultRow // of pull requests, the newest first
 	FleetPreviews    []ResultRow // what pull requests would change in other repositories, the newest first
 	Repositories     []RepositoryRow
-	MoreRepositories bool // there are more than these
+	MoreRepositories bool // there are more repositories than listed
 }
 
-// PolicyRow says how often a policy is violated.
+// PolicyRow contains the number of violations of a policy.
 type PolicyRow struct {
-	Policy, Severity string // empty: it states none
+	Policy, Severity string // Severity may be empty
 	Violations       int
-	Change           string // how many more, or fewer, than in the report of Overview.Since; empty: not known
+	Change           string // difference to the report of Overview.Since; empty: unknown
 }
 
-// More reports whether the policy is violated more often than it was, Fewer whether it is less often.
+// More reports whether the policy has more violations than before, Fewer whether it has fewer.
 func (r PolicyRow) More() bool  { return strings.HasPrefix(r.Change, "+") }
 func (r PolicyRow) Fewer() bool { return strings.HasPrefix(r.Change, "−") }
 
@@ -41,28 +41,28 @@ type ExceptionRow struct {
 	Name  string
 	Where Link
 	Ends  string // in words
-	Words string // what it covers, or what is the matter with it
-	Look  bool   // somebody should look at it
+	Words string // what it covers, or why it needs attention
+	Look  bool   // it needs attention
 }
 
 // RepositoryRow is a repository with the newest report of its default branch.
 type RepositoryRow struct {
 	ResultRow
-	Known                bool // there is such a report; else the result is one of a pull request
+	Known                bool // such a report exists; otherwise, the result is one of a pull request
 	Violations, Blocking int
 }
 
 // ResultRow is a check with its page.
 type ResultRow struct {
 	Name   Link   // what was checked
-	Detail string // what else there is to say of it
+	Detail string // further details
 	State  string
 	Page   Link // its verdict
 	When   string
 	Chart  *Chart // nil: there is nothing to draw
 }
 
-// Write writes the page. The error is that of w, or says that the page was made wrong.
+// Write writes the page. It returns the error of w, or an error of a template.
 func (o *Overview) Write(w io.Writer) error {
 	return execute(w, "overview.html", struct {
 		*Overview
@@ -70,10 +70,10 @@ func (o *Overview) Write(w io.Writer) error {
 	}{o, o.Frame.common(o.Heading)})
 }
 
-// Chart are bars over time, each of parts.
+// Chart is a bar chart over time, with stacked parts.
 type Chart struct {
-	Title  string // of what
-	Words  string // what there is to see, for those who do not see it
+	Title  string // what the chart shows
+	Words  string // description for readers who do not see the chart
 	Legend []string
 	Bars   []Bar // the oldest first
 }
@@ -90,13 +90,13 @@ const (
 	chartSeries             = 6 // colors that the styles have
 )
 
-// ChartPart is a drawn part of a bar.
+// ChartPart is a part of a bar, with its position in the drawing.
 type ChartPart struct {
 	X, Y, Width, Height string
 	Class, Title        string
 }
 
-// Drawn returns the parts as they are drawn: as high as the largest bar lets them be.
+// Drawn returns the parts to draw, scaled by the largest bar.
 func (c *Chart) Drawn() (list []ChartPart) {
 	most := c.Most()
 	if most == 0 || len(c.Bars) == 0 {
@@ -119,14 +119,14 @@ func (c *Chart) Drawn() (list []ChartPart) {
 	return list
 }
 
-// Numbers are the bars as the rows of a table, the newest first.
+// Numbers returns the bars as rows of a table, the newest first.
 func (c *Chart) Numbers() []Bar {
 	rows := slices.Clone(c.Bars)
 	slices.Reverse(rows)
 	return rows
 }
 
-// Most is the height of the largest bar.
+// Most returns the height of the largest bar.
 func (c *Chart) Most() (most int) {
 	for _, bar := range c.Bars {
 		most = max(most, bar.Sum())
@@ -134,7 +134,7 @@ func (c *Chart) Most() (most int) {
 	return most
 }
 
-// Sum is the height of a bar.
+// Sum returns the height of a bar.
 func (b Bar) Sum() (sum int) {
 	for _, n := range b.Parts {
 		sum += max(0, n)
@@ -142,8 +142,8 @@ func (b Bar) Sum() (sum int) {
 	return sum
 }
 
-// Size is the drawing's view box.
+// Size returns the drawing's view box.
 func (c *Chart) Size() string { return fmt.Sprintf("0 0 %d %d", chartWidth, chartHeight) }
 
-// Series is the class of the color of a part of the legend.
+// Series returns the style class for the color of a part of the legend.
 func (c *Chart) Series(i int) string { return fmt.Sprint("s", min(i, chartSeries-1)) }

@@ -27,26 +27,26 @@ const (
 	partSize     = 250_000
 )
 
-// part is what of a page has an address of its own.
+// part is content of a page with its own address.
 type part struct {
 	name, heading string
-	list          any // of things of one kind
+	list          any // a list of items of one type
 }
 
 // divider moves content of a page into parts.
 type divider struct {
-	at    string // where the parts are
+	at    string // address of the parts
 	parts []part
 }
 
-// add adds a part, and returns its address.
+// add adds a part and returns its address.
 func (d *divider) add(kind, heading string, list any) string {
 	name := fmt.Sprintf("%s-%d", kind, len(d.parts)+1)
 	d.parts = append(d.parts, part{name, heading, list})
 	return d.at + name
 }
 
-// fit returns those at the beginning of a list for which there is room, and links to the parts that have the others.
+// fit returns the first items of a list, as far as there is room, and links to the parts with the other items.
 func fit[T any](d *divider, list []T, room *int, sizeOf func(*T) int, kind, heading, words string) (shown []T, rest []Link) {
 	n := 0
 	for ; n < len(list); n++ {
@@ -109,7 +109,7 @@ func (p *Page) divide() []part {
 	return d.parts
 }
 
-// facts takes further names out of facts.
+// facts moves further names of facts into parts.
 func (d *divider) facts(list []Fact) []Fact {
 	list = slices.Clone(list)
 	for i := range list {
@@ -121,13 +121,13 @@ func (d *divider) facts(list []Fact) []Fact {
 	return list
 }
 
-// names takes further names out of a list.
+// names moves further names of a list into parts.
 func (d *divider) names(list *[]string, heading string) (rest []Link) {
 	*list, rest = fit(d, *list, new(roomNames), size[string], "names", heading, "The names")
 	return rest
 }
 
-// findings divides findings, and the policies that there is no room for.
+// findings moves findings, and policies for which there is no room, into parts.
 func (d *divider) findings(p *Page) {
 	room, heads, n := roomFindings, roomList, 0
 	groups := slices.Clone(p.Groups)
@@ -155,7 +155,7 @@ func (d *divider) findings(p *Page) {
 	p.Groups = groups[:n]
 }
 
-// differences divides changes: all of them have their first lines on the page, as far as there is room for these.
+// differences moves changes into parts. The first lines of every change stay on the page, as far as there is room.
 func (d *divider) differences(p *Page) {
 	lines, heads := roomLines, roomChanges
 	open, full := -1, 0
@@ -194,8 +194,8 @@ func (d *divider) differences(p *Page) {
 	p.Changes, p.Rest = take(p.Changes)
 }
 
-// WritePart writes the part of that name of a page that is not Inline. The error is ErrNoPart, that of w, or says that
-// the page was made wrong.
+// WritePart writes a part of a page that is not Inline. It returns ErrNoPart if there is no such part, the error of w,
+// or an error of a template.
 func (p *Page) WritePart(w io.Writer, name string) error {
 	whole := *p
 	for _, of := range whole.divide() {
@@ -219,7 +219,7 @@ func (p *Page) WritePart(w io.Writer, name string) error {
 	return ErrNoPart
 }
 
-// markup is what tags take for each of what lists hold, besides the texts in it, about.
+// markup is the approximate size of the tags of each type of list item, without its texts.
 var markup = map[reflect.Type]int{
 	reflect.TypeFor[Finding](): 900, reflect.TypeFor[Group](): 300, reflect.TypeFor[Change](): 300, reflect.TypeFor[Bump](): 300,
 	reflect.TypeFor[Exception](): 300, reflect.TypeFor[PreviewRow](): 300, reflect.TypeFor[Total](): 300,
@@ -227,14 +227,14 @@ var markup = map[reflect.Type]int{
 	reflect.TypeFor[view.WordSpan](): 7, reflect.TypeFor[string](): 16,
 }
 
-// size is how much room something takes that a list of the page holds, about.
+// size returns the approximate size of an item of a list.
 func size[T any](of *T) int {
 	v := reflect.ValueOf(of).Elem()
 	return markup[v.Type()] + textSize(v)
 }
 
-// textSize is how long the texts of a value are in HTML (see html/template), control characters aside, with the markup of
-// what is in lists.
+// textSize returns the size in HTML of the texts in a value (see html/template), without control characters, plus the
+// markup of items in lists.
 func textSize(v reflect.Value) (n int) {
 	switch v.Kind() {
 	case reflect.String:
@@ -247,7 +247,7 @@ func textSize(v reflect.Value) (n int) {
 			}
 		}
 	case reflect.Slice:
-		if v.Len() > 0 { // most are empty
+		if v.Len() > 0 { // most lists are empty
 			n = v.Len() * markup[v.Type().Elem()]
 		}
 		for i := range v.Len() {
@@ -261,7 +261,7 @@ func textSize(v reflect.Value) (n int) {
 	return n
 }
 
-// headSize is the size of what is shown of a policy without its findings, of a change without its lines.
+// headSize returns the size of a policy without its findings.
 func (g Group) headSize() int {
 	g.Findings = nil
 	return size(&g)
@@ -272,7 +272,7 @@ func (c Change) headSize() int {
 	return size(&c)
 }
 
-// headSize is the size of a root with the first lines of its changes.
+// headSize returns the size of a root with the first lines of its changes.
 func (b *Bump) headSize() int {
 	whole := *b
 	whole.Changed = nil

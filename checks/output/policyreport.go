@@ -41,9 +41,9 @@ type policyResult struct {
 	Properties map[string]string `json:"properties,omitempty"`
 }
 
-// checkPolicyReport writes the findings as a ClusterPolicyReport of wgpolicyk8s.io/v1alpha2, which may speak
-// about resources of all namespaces (https://github.com/kubernetes-sigs/wg-policy-prototypes). What
-// needs the cluster is an error there: that kind knows no undecided result, and it is not a pass.
+// checkPolicyReport writes the findings as a ClusterPolicyReport of wgpolicyk8s.io/v1alpha2, which may contain
+// resources of all namespaces (https://github.com/kubernetes-sigs/wg-policy-prototypes). A finding that needs the
+// cluster is an error in it: the kind has no undecided result, and it is not a pass.
 func checkPolicyReport(w io.Writer, r *report.Report, o Options) error {
 	out := newPolicyReport(r.Errors)
 	out.Summary.Pass = r.Stats.Passed
@@ -77,7 +77,7 @@ func checkPolicyReport(w io.Writer, r *report.Report, o Options) error {
 	return out.write(w, o)
 }
 
-// evalPolicyReport writes all results of an evaluation in that form, those that passed, too.
+// evalPolicyReport writes all results of an evaluation in that format, including passes.
 func evalPolicyReport(w io.Writer, r *report.Evaluation, o Options) error {
 	out := newPolicyReport(r.Errors)
 	for i := range r.Results {
@@ -133,7 +133,7 @@ func (out *policyReport) write(w io.Writer, o Options) error {
 	return err
 }
 
-// reportSeverity is a severity that the kind knows, "" for others.
+// reportSeverity returns a severity that the kind supports, "" for others.
 func reportSeverity(s string) string {
 	if slices.Contains(report.Severities(), s) {
 		return s
@@ -146,7 +146,7 @@ func reportResource(r report.Resource) report.Resource {
 		Name: yamlText(r.Name)}
 }
 
-// yamlText is text on one line: the writer of YAML may break it at spaces.
+// yamlText returns text on one line. The YAML encoder may break it at spaces.
 func yamlText(s string) string { return tameWords(Line(s)) }
 
 func number(n int) string {
@@ -156,7 +156,7 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// properties pairs names and values, leaving out empty values.
+// properties returns names with values, without empty values.
 func properties(pairs ...string) map[string]string {
 	m := map[string]string{}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -104,11 +104,11 @@ type (
 	}
 )
 
-// maxResults is how many results of a run GitHub's code scanning takes; it refuses a file with more
+// maxResults is the maximum number of results of a run; GitHub's code scanning refuses a file with more
 // (https://docs.github.com/en/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning).
 const maxResults = 25_000
 
-// errorRule is the rule of what could not be read, rendered or decided.
+// errorRule is the rule of errors: files that could not be read, rendered or decided.
 const errorRule = "lintel/error"
 
 // checkSARIF writes the report as SARIF 2.1.0, in the subset that GitHub's code scanning accepts. A finding is a result
@@ -171,7 +171,7 @@ func ruleID(f *report.Finding) string {
 	return strings.TrimSuffix(f.Policy+"/"+view.RuleName(f.Rule), "/")
 }
 
-// sarifRules are the rules that have results, sorted.
+// sarifRules returns the rules that have results, sorted.
 func sarifRules(r *report.Report) []sarifRule {
 	byID := map[string]sarifRule{}
 	for i := range r.Findings {
@@ -181,7 +181,7 @@ func sarifRules(r *report.Report) []sarifRule {
 			short = "Policy " + f.Policy
 		}
 		if f.PolicyPath != "" {
-			where = ", written in " + f.PolicyPath // no line: rules should seldom change
+			where = ", written in " + f.PolicyPath // without a line, so that rules seldom change
 		}
 		full := short + where + ". Its action is " + string(f.Action) + "."
 		about := r.About[f.Policy]
@@ -235,7 +235,7 @@ func newSARIFRule(id, short, full, level string) sarifRule {
 		Properties:    map[string]any{"tags": []string{"kubernetes", "policy"}, "precision": "very-high"}}
 }
 
-// sarifProblem is the result for an error in a file.
+// sarifProblem returns the result for an error in a file.
 func sarifProblem(p *report.Problem) sarifResult {
 	message := cmp.Or(p.Message, "cannot be checked")
 	return sarifResult{RuleID: errorRule, Kind: "fail", Level: "error", Message: sarifMessage(message), Baseline: "new",

@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// Suggestion is lines of a file of the head with others in their place.
+// Suggestion replaces lines of a file of the head with others.
 type Suggestion struct {
 	Path               string
 	StartLine, EndLine int
@@ -17,8 +17,8 @@ type Suggestion struct {
 	Why                string // the findings that it is for, in GitHub's Markdown
 }
 
-// Suggestions are the edits of a report as people can commit them: each replaces lines that are there. What blocks
-// comes first.
+// Suggestions returns the edits of a report in a form that people can commit: each replaces existing lines. Edits for
+// blocking findings come first.
 func Suggestions(rep *report.Report) (list []Suggestion) {
 	type placed struct {
 		Suggestion
@@ -37,7 +37,7 @@ func Suggestions(rep *report.Report) (list []Suggestion) {
 		}
 		s := &placed{Suggestion{Path: e.Path, StartLine: d.Line, EndLine: d.Line + len(d.Removed) - 1, Was: d.Removed,
 			Lines: d.Added}, false, e.Findings}
-		if len(d.Removed) == 0 { // put behind the line above, which replaces itself
+		if len(d.Removed) == 0 { // GitHub cannot insert lines, so the line above is replaced by itself and the new lines
 			if last := len(all) - 1; last >= 0 && all[last].Path == e.Path && all[last].EndLine == d.Line-1 {
 				all[last].Lines = slices.Concat(all[last].Lines, d.Added)
 				all[last].findings = append(slices.Clip(all[last].findings), e.Findings...)
@@ -72,7 +72,7 @@ func Suggestions(rep *report.Report) (list []Suggestion) {
 
 func lineOf(e report.SourceEdit) int { return cmp.Or(e.Diff, &report.Diff{}).Line }
 
-// reasons says which findings an edit is for, each once, and where other values do as well.
+// reasons lists the findings that an edit fixes, each once, and says where other values are also valid.
 func reasons(rep *report.Report, findings []int) string {
 	var lines []string
 	for _, i := range findings {

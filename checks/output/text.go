@@ -47,12 +47,12 @@ func checkText(w io.Writer, r *report.Report, o Options) error {
 		t.painted("", Line(words), t.paint.dim)
 	}
 	if strings.Count(t.out.String(), "\n") > screenRows {
-		t.verdict() // the first line has scrolled away
+		t.verdict() // repeated, because the first line has scrolled away
 	}
 	return t.write(w)
 }
 
-// screenRows is how many lines a terminal shows, about.
+// screenRows is the approximate number of lines of a terminal.
 const screenRows = 40
 
 type text struct {
@@ -60,11 +60,11 @@ type text struct {
 	o      Options
 	width  int
 	paint  painter
-	told   map[string]bool // what need not be said again: why there is a policy, the reasons of rules
+	told   map[string]bool // what was written already: why a policy exists, the reasons of rules
 	out    strings.Builder
 }
 
-// newText begins a text of at least 24 columns, 80 where the options name none.
+// newText begins a text of at least 24 columns; 80 if the options set no width.
 func newText(r *report.Report, o Options) *text {
 	width := o.Width
 	if width <= 0 {
@@ -83,7 +83,7 @@ func (t *text) line(s string) {
 	t.out.WriteByte('\n')
 }
 
-// rows writes text in as many lines as it needs, each behind an indentation.
+// rows writes text on as many lines as needed, each with an indentation.
 func (t *text) rows(indent, s string) { t.painted(indent, s, func(row string) string { return row }) }
 
 // painted is rows with colors.
@@ -93,7 +93,7 @@ func (t *text) painted(indent, s string, paint func(string) string) {
 	}
 }
 
-// item writes text behind an indentation, and its further lines behind one that is deeper.
+// item writes text with an indentation; further lines are indented more.
 func (t *text) item(indent, s string) {
 	for i, row := range Wrap(Line(s), t.width-len(indent)-2) {
 		t.line(indent + strings.Repeat("  ", min(i, 1)) + row)
@@ -175,20 +175,20 @@ func (t *text) problem(label, tone string, p *report.Problem) {
 	t.blank()
 }
 
-// code shows the lines around a problem.
+// code shows the source lines around a problem.
 func (t *text) code(tone string, p *report.Problem) {
 	if p.Line > 0 {
 		t.frame(p.Path, span{startLine: p.Line, endLine: p.Line, start: p.Column}, t.paint.with(tone))
 	}
 }
 
-// said is problem without lines of code.
+// said is problem without source lines.
 func (t *text) said(label, tone string, p *report.Problem) {
 	t.head(t.paint.with(tone), Line(view.KnownPlace(p.Path, p.Line, p.Column)), label)
 	t.rows("  ", lines(p.Message))
 }
 
-// causes writes what stands in the way once, and a few of those that wait for it by their names.
+// causes writes each cause once, with the names of a few findings that depend on it.
 func (t *text) causes(c *view.Causes) {
 	p := c.Problem()
 	t.said(c.Label(), yellow, &p)
@@ -201,7 +201,7 @@ func (t *text) causes(c *view.Causes) {
 			few = len(w.Items)
 		}
 		if w.Label == "roots" && min(len(c.Findings), len(w.Items)) > 1 && !t.o.AllPlaces {
-			continue // the objects say as much
+			continue // the objects have the same information
 		}
 		var names []string
 		for i, item := range w.Items {
@@ -218,7 +218,7 @@ func (t *text) causes(c *view.Causes) {
 	t.blank()
 }
 
-// few is how many of so many places are shown: all, or of many the first few.
+// few returns how many of n places are shown: all, or only the first few if there are many.
 func (t *text) few(n int) int {
 	if n > manyPlaces && !t.o.AllPlaces {
 		return fewPlaces
@@ -266,14 +266,14 @@ func (t *text) verdict() {
 	t.painted("", Line(view.Verdict(t.report)), t.paint.with(toneOf(string(t.report.Conclusion))).mark)
 }
 
-// next says of what there is how much, and what to do about it.
+// next writes the number of findings of each kind, and what to do.
 func (t *text) next() {
 	t.rows("", view.Breakdown(t.report))
 	for _, s := range view.NextActions(t.report, false, t.o.Drafts) {
 		t.rows("", Line("Next: "+s.String()))
 		if command := s.Command(); command != "" {
 			t.blank()
-			t.line("    " + command) // to be copied: not wrapped
+			t.line("    " + command) // not wrapped, so that it can be copied
 			t.blank()
 		}
 	}
@@ -301,7 +301,7 @@ func (t *text) clusters(list []report.RootChange) {
 	t.blank()
 }
 
-// toneOf is the color of a conclusion, a result or the effect of a preview.
+// toneOf returns the color of a conclusion, a result or the effect of a preview.
 func toneOf(word string) string {
 	switch word {
 	case string(report.Success), string(report.Pass), string(report.Skip), string(report.EffectPasses):

@@ -45,12 +45,12 @@ func rootsText(w io.Writer, roots []report.ListedRoot, _ Options) error {
 	return out.Flush()
 }
 
-// blamePrinter lays the lines out in two columns.
+// blamePrinter writes the lines in two columns.
 type blamePrinter struct {
 	options Options           // width 0: as wide as it gets, for pipes
-	names   map[string]string // path -> as it is shown
-	colors  map[string]string // path -> terminal code
-	digits  int               // of the line numbers
+	names   map[string]string // path to displayed path
+	colors  map[string]string // path to terminal code
+	digits  int               // of the largest line number
 	left    int               // columns of the place
 }
 
@@ -109,7 +109,7 @@ func (p *blamePrinter) print(w *bufio.Writer, lines []report.BlamedLine) {
 	}
 }
 
-// was words an earlier value: what it was, where that is known, and what wrote it.
+// was describes an earlier value: the value, if known, and what wrote it.
 func was(link report.BlamedLink) string {
 	const most = 60
 	value, _, more := strings.Cut(lines(link.Value), "\n")
@@ -125,7 +125,7 @@ func was(link report.BlamedLink) string {
 	return value + " (" + link.Role + ")"
 }
 
-// legend says what the shortened paths stand for.
+// legend explains the shortened paths.
 func (p *blamePrinter) legend(w *bufio.Writer) {
 	first := true
 	for _, path := range slices.Sorted(maps.Keys(p.names)) {
@@ -153,7 +153,7 @@ func (p *blamePrinter) code(l report.BlamedLine) string {
 	return p.colors[l.Path]
 }
 
-// row prints one line; what is too long for the terminal goes on below, beside an empty place.
+// row prints one line. A line that is too long for the terminal continues below, next to an empty place.
 func (p *blamePrinter) row(w *bufio.Writer, place, code, text string) {
 	paint := painter{color: p.options.Color}
 	room := p.options.Width - p.left - 3
@@ -173,8 +173,8 @@ func (p *blamePrinter) row(w *bufio.Writer, place, code, text string) {
 	}
 }
 
-// shorten makes a path at most room columns wide: the folders in front shrink to so many letters, then what is
-// left is cut. 0 leaves it.
+// shorten makes a path at most room columns wide: it first shortens leading folders to a number of letters, and then
+// cuts the rest. With room 0, it returns the path unchanged.
 func shorten(path string, room, letters int) string {
 	if room <= 0 || utf8.RuneCountInString(path) <= room {
 		return path

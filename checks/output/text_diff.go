@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// Without a terminal, and on one that is wider than people read, the text has so many columns.
+// diffWidth is the width of the text without a terminal, and maxDiffWidth the limit on a wide one.
 const (
 	diffWidth    = 100
 	maxDiffWidth = 160
@@ -45,7 +45,7 @@ func diffText(w io.Writer, d *report.Differences, o Options) error {
 	return err
 }
 
-// diffWriter is a text that has differences.
+// diffWriter is a text with differences.
 type diffWriter struct{ *text }
 
 func (t *diffWriter) resource(d *report.Difference) {
@@ -74,12 +74,12 @@ func (t *diffWriter) images(d *report.Differences) {
 // row is one line of a hunk as it is shown.
 type row struct {
 	sign, text, place string
-	parts             []view.WordSpan // nil: it was not edited
+	parts             []view.WordSpan // nil: the line was not edited
 }
 
 func (r row) changed() bool { return r.sign != " " }
 
-// rowsOf are the lines of a hunk, safe to show.
+// rowsOf returns the lines of a hunk, safe to show.
 func rowsOf(h *report.DiffHunk) []row {
 	list := make([]row, len(h.Lines))
 	for i, l := range h.Lines {
@@ -101,14 +101,14 @@ func rowsOf(h *report.DiffHunk) []row {
 	return list
 }
 
-// spaced is a line in which tabs and the spaces at its end can be seen: it differs from another one in nothing else.
+// spaced returns a line with visible tabs and trailing spaces, for a line that differs from another one only in these.
 func spaced(s string) string {
 	text := strings.TrimRight(s, " ")
 	return tameTags(Line(strings.ReplaceAll(text, "\t", `\t`))) + strings.Repeat("·", len(s)-len(text))
 }
 
-// fit shortens a line that takes more than some rows of a terminal: around what was edited to a few words, else at its
-// end. Other forms have the whole.
+// fit shortens a line that takes too many rows of the terminal. It keeps a few words around an edit, or else the
+// beginning. Other formats have the whole line.
 func (r *row) fit(width int) {
 	const some = 40
 	if textWidth(r.text) <= 3*width {
@@ -142,10 +142,10 @@ func signOf(s string) string {
 	return " "
 }
 
-// hunk writes one part of a resource. The places stand beside the lines where there is room for all of them, else above
-// the lines that come from the same file.
+// hunk writes one part of a resource. Places are beside the lines if there is room for all of them, otherwise above the
+// lines from the same file.
 func (t *diffWriter) hunk(h *report.DiffHunk) {
-	if h.Path != "" { // else it begins at the top
+	if h.Path != "" { // without a path, the hunk begins at the top
 		t.line(t.paint.paint(cyan, tameTags(Line(h.Head()))))
 	}
 	list := rowsOf(h)
@@ -155,7 +155,7 @@ func (t *diffWriter) hunk(h *report.DiffHunk) {
 		r.fit(t.width)
 		beside = beside && (r.place == "" || 1+textWidth(r.text)+3+textWidth(r.place) <= t.width)
 	}
-	last := "" // the place that stands above
+	last := "" // the place that was written above
 	for i, r := range list {
 		if !r.changed() {
 			last = ""
@@ -205,7 +205,7 @@ func sameFile(a, b report.DiffLine) bool {
 	return a.Origin.Path == b.Origin.Path
 }
 
-// runPlace is where the lines that the list begins with are written, up to the first of another file.
+// runPlace returns the places of the first lines of a list, up to the first line of another file.
 func runPlace(list []report.DiffLine) string {
 	if list[0].Origin == nil {
 		return "it is not known where"

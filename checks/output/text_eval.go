@@ -10,8 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// evalText writes what policies say about objects for people: what is wrong with the files, then what did not pass,
-// object by object, and what it comes to.
+// evalText writes an evaluation for people: the errors of the files, the results that are not passes by object, and the
+// totals.
 func evalText(w io.Writer, r *report.Evaluation, o Options) error {
 	t := &evalWriter{newText(&report.Report{Excerpts: r.Excerpts}, o)}
 	t.problems("error", red, r.Errors)
@@ -38,7 +38,7 @@ func evalText(w io.Writer, r *report.Evaluation, o Options) error {
 // evalWriter is a text about an evaluation.
 type evalWriter struct{ *text }
 
-// evalTotals says what an evaluation comes to.
+// evalTotals writes the totals of an evaluation.
 func (t *evalWriter) evalTotals(r *report.Evaluation) {
 	if t.o.Counts {
 		t.painted("", evalWork(r.Stats), t.paint.dim)
@@ -95,7 +95,7 @@ func (t *evalWriter) evalResult(r *report.EvaluationResult) {
 	}
 }
 
-// evalPlaces says where the fields of a result are, with the lines of the first few results.
+// evalPlaces writes the places of a result's fields, for the first few results with their source lines.
 func (t *evalWriter) evalPlaces(r *report.EvaluationResult, paint painter) {
 	const indent = "           "
 	if len(r.Places) == 0 {
@@ -120,7 +120,7 @@ func (t *evalWriter) evalPlaces(r *report.EvaluationResult, paint painter) {
 	}
 }
 
-// evalCounts says how many results of each kind there are.
+// evalCounts returns the number of results of each kind.
 func evalCounts(r *report.Evaluation) string {
 	s := r.Stats
 	return cmp.Or(strings.Join(report.Counts([]report.Number{
@@ -139,14 +139,14 @@ func evalWork(s report.EvaluationStats) string {
 	return out
 }
 
-// traces say why each rule said what it said, object by object. Rules that are generated for pod controllers and not
-// about the object are left out.
+// traces writes the reasons of each rule, by object. It omits generated rules for pod controllers that do not apply to
+// the object.
 func (t *evalWriter) traces(list []report.EvaluationTrace) {
 	var last report.Resource
 	for i := range list {
 		tr := &list[i]
 		if tr.Result == "" && strings.HasPrefix(tr.Rule, "autogen-") {
-			continue // generated for other kinds: the rule that it is made of says as much
+			continue // the rule that it is generated from is shown
 		}
 		if tr.Resource != last {
 			t.blank()
@@ -171,7 +171,7 @@ func (t *evalWriter) traces(list []report.EvaluationTrace) {
 	t.blank()
 }
 
-// traceStep writes one step: whether it holds, what it is, and below the values.
+// traceStep writes one step: whether it holds, its text, and its values below.
 func (t *evalWriter) traceStep(s *report.TraceStep) {
 	marks := map[report.TraceOutcome]string{report.Holds: "✓", report.HoldsNot: "✗", report.Undecided: "?"}
 	head := "    " + marks[s.Holds] + " " + Line(string(s.Part)+s.At)

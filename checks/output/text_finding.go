@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	manyFindings = 20 // more than these are told in brief from the fourth entry of a rule on
+	manyFindings = 20 // with more findings, entries of a rule are brief from the fourth on
 	fullEntries  = 3
-	briefEntries = 10 // of a rule, after those in full; the rest is counted
-	manyPlaces   = 8  // more than these are folded
-	fewPlaces    = 5  // shown then
+	briefEntries = 10 // brief entries of a rule; further ones are counted
+	manyPlaces   = 8  // with more places, they are folded
+	fewPlaces    = 5  // number of places shown if folded
 	fewNames     = 5
-	fewCauses    = 3 // and what waits for them
+	fewCauses    = 3 // number of causes, and of findings that depend on them
 )
 
 // findings writes entries, grouped by policy, file or resource. Of many findings, the first few of a rule are written
@@ -31,10 +31,10 @@ func (t *text) findings(list []*report.Finding) {
 	if len(list) <= manyFindings || t.o.AllPlaces {
 		full = len(list)
 	}
-	told := map[string]int{} // entries of each rule
+	told := map[string]int{} // number of written entries by rule
 	left, rule, group := 0, "", ""
 	var last *report.Origin
-	who := "" // the resource above, of a file
+	who := "" // the resource of the entry above, by file
 	rest := func() {
 		if left > 0 {
 			t.rows("", fmt.Sprintf("and %s of %s; --all-places lists them", report.Count(left, "more finding", "more findings"),
@@ -92,7 +92,7 @@ func (t *text) tone(e view.Entry) painter {
 	return t.paint.with(yellow)
 }
 
-// entry is what one, or several findings say, in full.
+// entry writes one or several findings in full.
 func (t *text) entry(e view.Entry, last *report.Origin) {
 	f := e[0]
 	t.entryHead(t.tone(e), view.PlaceOf(f.Origin), e, view.Mark(f))
@@ -107,8 +107,8 @@ func (t *text) entry(e view.Entry, last *report.Origin) {
 
 func spanOf(o *report.Origin) span { return span{o.StartLine, o.EndLine, o.StartColumn, o.EndColumn} }
 
-// brief writes an entry of a rule that was written in full before: its place, and what differs. above is the resource
-// that is written above already, if entries are grouped by file; brief returns the one for the next entry.
+// brief writes an entry of a rule that was written in full before: its place, and what differs. If entries are grouped
+// by file, above is the resource written last, and brief returns the one for the next entry.
 func (t *text) brief(e view.Entry, by view.Grouping, above string) string {
 	list := e.Spots()
 	at := view.PlaceOf(e[0].Origin)
@@ -130,7 +130,7 @@ func (t *text) brief(e view.Entry, by view.Grouping, above string) string {
 	return who
 }
 
-// fix shows what to write, as a difference of the source where its lines are known.
+// fix writes the suggested fix, as a difference of the source if its lines are known.
 func (t *text) fix(f *report.Finding) {
 	x := view.FixOf(f)
 	if x == nil {
@@ -155,7 +155,7 @@ func (t *text) fix(f *report.Finding) {
 	t.blank()
 }
 
-// facts are what is known of an entry. What only one place has is told where there is only one.
+// facts writes the facts of an entry. Details that differ between places are written only for an entry with one place.
 func (t *text) facts(e view.Entry) {
 	f := e[0]
 	t.fact("field", t.some(e.Fields()))
@@ -167,7 +167,7 @@ func (t *text) facts(e view.Entry) {
 	t.fact("policy", view.KnownPlace(f.PolicyPath, f.PolicyLine, 0))
 	t.places(e)
 	if roots := e.Roots(); len(e) > 1 && len(roots) > fewNames && !t.o.AllPlaces {
-		t.fact("roots", report.Some(roots, 1)) // the places say as much
+		t.fact("roots", report.Some(roots, 1)) // the places name the roots, too
 	} else {
 		t.fact("roots", t.some(roots))
 	}
@@ -196,20 +196,20 @@ func (t *text) facts(e view.Entry) {
 	}
 }
 
-// why says in one line why there is a policy, and which command says more.
+// why writes in one line why a policy exists, and the command that explains it.
 func (t *text) why(f *report.Finding) {
 	words := Line(view.Why(t.report, f.Policy))
 	if short := ClipWidth(words, t.width-13); short != words {
 		t.fact("why", cmp.Or(ClipWidth(Line(t.report.About[f.Policy].Title), t.width-13), short))
 		if command := view.ExplainCommand(f); command != "" {
-			t.line("  " + t.paint.dim(fmt.Sprintf("%-9s", "more")) + "  " + command) // to be copied: not wrapped
+			t.line("  " + t.paint.dim(fmt.Sprintf("%-9s", "more")) + "  " + command) // not wrapped, so that it can be copied
 		}
 		return
 	}
 	t.fact("why", words)
 }
 
-// some names a few of many, or all where that is asked for.
+// some returns the first few of many names, or all if requested.
 func (t *text) some(names []string) string {
 	if t.o.AllPlaces {
 		return strings.Join(names, ", ")
@@ -217,7 +217,7 @@ func (t *text) some(names []string) string {
 	return report.Some(names, fewNames)
 }
 
-// places names the resource of an entry that has one place, else each place with its resource.
+// places writes the resource of an entry with one place, or all places with their resources.
 func (t *text) places(e view.Entry) {
 	list := e.Spots()
 	if len(e) == 1 {
@@ -232,7 +232,7 @@ func (t *text) places(e view.Entry) {
 	t.more(view.Places(list[shown:]))
 }
 
-// spot writes a place with its resource, below each other where they do not fit in one line.
+// spot writes a place with its resource, on two lines if they do not fit in one.
 func (t *text) spot(label string, s *view.Spot) {
 	const indent = 13
 	limit := fewNames
@@ -277,11 +277,11 @@ func (t *text) short(title string, list []*report.Finding) {
 	t.blank()
 }
 
-// shortestName is how many columns the name of a policy has at least in the table.
+// shortestName is the minimum width of a policy's name in the table.
 const shortestName = 12
 
-// columnWidths are the widths of the columns of a table, the cells of which it makes safe to show, and what all but the
-// first one take.
+// columnWidths makes the cells of a table safe to show. It returns the widths of the columns, and the width of all but
+// the first.
 func columnWidths(rows [][]string) (widths []int, rest int) {
 	widths = make([]int, len(rows[0]))
 	for i := range widths {
@@ -296,7 +296,7 @@ func columnWidths(rows [][]string) (widths []int, rest int) {
 	return widths, rest
 }
 
-// totals writes how much each policy found, as an aligned table. Few findings need none.
+// totals writes a table of the findings by policy. It writes nothing if there are few findings.
 func (t *text) totals(list []*report.Finding) {
 	if !view.NeedTotals(list) {
 		return
@@ -304,7 +304,7 @@ func (t *text) totals(list []*report.Finding) {
 	all := view.Totals(list)
 	rows := view.TotalsTable(all)
 	widths, rest := columnWidths(rows)
-	for _, name := range []string{"action", "places", "severity"} { // the entries below have them
+	for _, name := range []string{"action", "places", "severity"} { // the entries below have these columns
 		if rest+shortestName <= t.width {
 			break
 		}
@@ -314,7 +314,7 @@ func (t *text) totals(list []*report.Finding) {
 		}
 		widths, rest = columnWidths(rows)
 	}
-	// A name that is too long is cut: the entry below has the whole.
+	// A long name is cut, since the entry below has the whole name.
 	widths[0] = min(widths[0], max(t.width-rest, shortestName))
 	for n, cells := range rows {
 		var b strings.Builder

@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// initText writes a plan of "lintel init" for people: what was found, what is written and what is left, and what to do
+// initText writes a plan of "lintel init" for people: what was found, what is written and not written, and what to do
 // next.
 func initText(w io.Writer, p *report.InitPlan, o Options) error {
 	t := newText(nil, o)
@@ -80,7 +80,7 @@ func initText(w io.Writer, p *report.InitPlan, o Options) error {
 	return t.write(w)
 }
 
-// fixText writes what became of deprecated fields for people: a line for each place, and how many there are.
+// fixText writes the fixes of deprecated fields for people: a line for each place, and their number.
 func fixText(w io.Writer, r *report.Fixes, _ Options) error {
 	var b strings.Builder
 	for _, e := range r.Edits {
@@ -120,7 +120,7 @@ func buildText(w io.Writer, b report.Build, _ Options) error {
 	return err
 }
 
-// fetchedText lists what came from outside, two lines each.
+// fetchedText lists external sources, two lines each.
 func fetchedText(w io.Writer, list []report.Fetched, _ Options) error {
 	out := bufio.NewWriter(w)
 	for _, f := range list {
@@ -150,7 +150,7 @@ func fetchedText(w io.Writer, list []report.Fetched, _ Options) error {
 	return out.Flush()
 }
 
-// kibibytes is a size for people, rounded up.
+// kibibytes formats a size for people, rounded up.
 func kibibytes(n int64) string { return fmt.Sprintf("%d KiB", (n+1023)>>10) }
 
 // objectsYAML prints objects as "kustomize build" does: keys sorted, one document each.
@@ -164,7 +164,7 @@ func objectsYAML(w io.Writer, objects []report.Object, _ Options) error {
 		if i > 0 {
 			fmt.Fprint(out, "---\n")
 		}
-		_, _ = out.Write(data) // Flush says what went wrong
+		_, _ = out.Write(data) // Flush returns the error
 	}
 	return out.Flush()
 }

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// tableRow is a row of a table. The last cell has the tone, a note stands below over the whole width.
+// tableRow is a row of a table. The last cell is colored. A note is below the row, over the whole width.
 type tableRow struct {
 	cells []string
 	tone  string // "": none
 	note  string
 }
 
-// minColumn is how narrow a column may become.
+// minColumn is the minimum width of a column.
 const minColumn = 6
 
-// table writes rows that fit the width: the widest columns are made narrower and their cells broken.
+// table writes rows that fit the width. The widest columns are narrowed, and their cells wrapped.
 func (t *text) table(header []string, rows []tableRow) {
 	widths := make([]int, len(header))
 	for i, h := range header {
@@ -52,7 +52,7 @@ func (t *text) table(header []string, rows []tableRow) {
 	}
 }
 
-// narrow makes the widest columns narrower until all of them take no more than a width.
+// narrow narrows the widest columns until all columns fit in room.
 func narrow(widths []int, room int) {
 	for {
 		sum, widest := 0, 0
@@ -69,7 +69,7 @@ func narrow(widths []int, room int) {
 	}
 }
 
-// tableRow writes a row in as many lines as its cells need.
+// tableRow writes a row on as many lines as its cells need.
 func (t *text) tableRow(cells []string, widths []int, paint func(i int, s string) string) {
 	parts := make([][]string, len(cells))
 	height := 1
@@ -93,8 +93,8 @@ func (t *text) tableRow(cells []string, widths []int, paint func(i int, s string
 	}
 }
 
-// folded is a text in parts of at most width columns, broken behind a slash, dash, dot or space where there is one in
-// the second half.
+// folded splits a text into parts of at most width columns, if possible after a slash, dash, dot or space in the second
+// half.
 func folded(s string, width int) (out []string) {
 	runes := []rune(s)
 	for textWidth(string(runes)) > width {
@@ -113,7 +113,7 @@ func folded(s string, width int) (out []string) {
 	return append(out, string(runes))
 }
 
-// lastOf is behind the last place where a name may be broken, 0 where there is none.
+// lastOf returns the position after the last character at which a name may be split, 0 if there is none.
 func lastOf(runes []rune) int {
 	for i := range slices.Backward(runes) {
 		if strings.ContainsRune("/-. _", runes[i]) {

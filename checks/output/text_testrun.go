@@ -10,11 +10,11 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// manyRows is how many rows are shown where nobody says which: of more than these only those that failed.
+// manyRows is the number of rows above which only failed rows are shown by default.
 const manyRows = 20
 
-// testText writes the outcome of policy tests for people: a table for each file, like the one of the kyverno command,
-// then what kept tests from running, and what it comes to. Rows that are left out are counted.
+// testText writes the results of policy tests for people: a table for each file, like that of the kyverno command, then
+// the errors and the totals. Omitted rows are counted.
 func testText(w io.Writer, r *report.TestRun, o Options) error {
 	t := newText(&report.Report{}, o)
 	if o.Rows == "" && r.Summary.Checked > manyRows {
@@ -48,7 +48,7 @@ func testText(w io.Writer, r *report.TestRun, o Options) error {
 	return t.write(w)
 }
 
-// coverage names the rules of which rows show less than they could, and counts the others.
+// coverage writes the rules that rows cover only partly, and counts the others.
 func (t *text) coverage(list []report.RuleCoverage) {
 	if len(list) == 0 {
 		return
@@ -73,7 +73,7 @@ func (t *text) coverage(list []report.RuleCoverage) {
 		report.Count(len(list), "rule", "rules"), failing))
 }
 
-// testTable writes the rows of one file, and says how many that passed it does not.
+// testTable writes the rows of one file, and returns the number of omitted passed rows.
 func (t *text) testTable(rows []report.TestRow, id *int, o Options) (hidden int) {
 	var table []tableRow
 	for i := range rows {
@@ -114,7 +114,7 @@ func (t *text) testTable(rows []report.TestRow, id *int, o Options) (hidden int)
 	return hidden
 }
 
-// rowResult is the result of a row in the words of the table.
+// rowResult returns the result of a row in the words of the table.
 func rowResult(r *report.TestRow) (result, reason string) {
 	switch {
 	case r.Excluded:
@@ -127,8 +127,8 @@ func rowResult(r *report.TestRow) (result, reason string) {
 	return "Fail", fmt.Sprintf("Want %s, got %s: %s", r.Expected, r.Actual, r.Reason)
 }
 
-// qualifiedName is an object as the table of the kyverno command names it: what is known of apiVersion, kind,
-// namespace and name.
+// qualifiedName returns the name of an object as in the table of the kyverno command: the known parts of apiVersion,
+// kind, namespace and name.
 func qualifiedName(r report.Resource) string {
 	parts := []string{r.APIVersion, r.Kind, r.Namespace, r.Name}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
