@@ -103,7 +103,7 @@ func TestFormatsAgree(t *testing.T) {
 				t.Errorf("%s: %s: %v, want %v:\n%s", f.Policy, format, got, want, out[format])
 			}
 		}
-		// texts are what a format says, without its own markup.
+		// texts contains the text of each format without its markup.
 		texts := map[string]string{"text": out["text"], "markdown": plainMarkdown(out["markdown"] + Details(r, MarkdownOptions{}))}
 
 		commands := regexp.MustCompile(`(?m)^::(\w+) file=([^,]*),line=(\d+),.*title=p.*?::(.*)$`).FindStringSubmatch(out["github"])
@@ -128,7 +128,7 @@ func TestFormatsAgree(t *testing.T) {
 		result := log.Runs[0].Results[0]
 		want := map[view.Level]string{view.Failure: "error", view.Warn: "warning", view.Notice: "note", view.Ignored: "note"}[level]
 		if f.Result == report.Unknown {
-			want = "none" // SARIF has no other for what is open
+			want = "none" // SARIF has no other level for open results
 		}
 		is("sarif", result.Level, want)
 		at := result.Locations[0].Physical
@@ -158,7 +158,7 @@ func TestFormatsAgree(t *testing.T) {
 		is("policyreport", p.Properties["fix"], fixed)
 		texts["policyreport"] = p.Message + "\n" + p.Properties["advice"] + "\n" + fixed
 
-		if level == view.Ignored { // Markdown has these at their exceptions
+		if level == view.Ignored { // Markdown lists these at their exceptions
 			delete(texts, "markdown")
 		}
 		page := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(out["html"], ""))
@@ -169,7 +169,7 @@ func TestFormatsAgree(t *testing.T) {
 			}
 		}
 		for format, text := range texts {
-			before := view.StateOf(&f) >= view.Before // text has a line of these, Markdown a row
+			before := view.StateOf(&f) >= view.Before // text has a line for each of these, and Markdown a row
 			for what, s := range map[string]string{"sentence": view.Sentence(&f), "expected": f.Expected, "advice": view.FixInstruction(&f),
 				"fix": fixed} {
 				toDo := format == "annotations" && what == "advice" && !strings.Contains(view.ToDo(&f), s)
@@ -198,7 +198,7 @@ func containsRows(text, rows string) bool {
 	return true
 }
 
-// plainMarkdown is Markdown without the references and the breaks that keep text from being markup.
+// plainMarkdown removes the references and breaks that keep text from being markup.
 func plainMarkdown(s string) string {
 	s = html.UnescapeString(strings.NewReplacer("<wbr>", "", "\\", "").Replace(s))
 	return s

@@ -7,7 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// A preview is a notice at the policy. Failed rows of tests are shown once, also if the change does not touch the test.
+// A preview is a notice at the policy. A failed test row is shown once, also if the change does not touch the test.
 func TestAnnotatePreview(t *testing.T) {
 	rep := &report.Report{
 		Errors: []report.Problem{

@@ -46,16 +46,16 @@ func TestAnnotationLevels(t *testing.T) {
 		level  view.Level // "" for no annotation
 		says   string
 	}{
-		"blocks":  {nil, "failure", "change the value"},
-		"missing": {func(f *report.Finding) { f.Origin.Missing = "/runAsNonRoot" }, "failure", "add runAsNonRoot"},
-		"audit":   {func(f *report.Finding) { f.Result, f.Blocks = report.Warn, false }, "warning", "only audits"},
+		"blocking":      {nil, "failure", "change the value"},
+		"missing field": {func(f *report.Finding) { f.Origin.Missing = "/runAsNonRoot" }, "failure", "add runAsNonRoot"},
+		"audit":         {func(f *report.Finding) { f.Result, f.Blocks = report.Warn, false }, "warning", "only audits"},
 		"audit, low": {func(f *report.Finding) { f.Result, f.Blocks, f.Severity = report.Warn, false, "low" }, "notice",
 			"only audits"},
 		"audit, high": {func(f *report.Finding) { f.Result, f.Blocks, f.Severity = report.Warn, false, "high" }, "warning",
 			"only audits"},
-		"enforce, low": {func(f *report.Finding) { f.Severity = "low" }, "failure", "Draft exceptions"},
-		"removal":      {func(f *report.Finding) { f.Operation = "DELETE" }, "failure", "keep what is removed"},
-		"refused": {func(f *report.Finding) {
+		"enforce, low":     {func(f *report.Finding) { f.Severity = "low" }, "failure", "Draft exceptions"},
+		"removed resource": {func(f *report.Finding) { f.Operation = "DELETE" }, "failure", "keep what is removed"},
+		"exception refused": {func(f *report.Finding) {
 			f.Exemption = &report.Exemption{Exception: "ns/e", Path: "e.yaml", State: "refused", By: "bob"}
 		}, "failure", "bob requested changes"},
 		"unknown": {func(f *report.Finding) { f.Result, f.Blocks = report.Unknown, false }, "warning",
@@ -73,7 +73,7 @@ func TestAnnotationLevels(t *testing.T) {
 			f.Result, f.Blocks, f.Exemption = report.Skip, false, &report.Exemption{State: "merged"}
 		}, "", ""},
 		"only in the base": {func(f *report.Finding) { f.Origin.Side = "base" }, "", ""},
-		"nowhere":          {func(f *report.Finding) { f.Origin = nil }, "", ""},
+		"no place":         {func(f *report.Finding) { f.Origin = nil }, "", ""},
 	} {
 		got, _ := Annotations(&report.Report{Findings: []report.Finding{finding(c.change)}})
 		switch {
@@ -158,8 +158,8 @@ func TestUndecidedIsAnnotatedOnce(t *testing.T) {
 	}
 }
 
-// The number of annotations is limited, and the choice deterministic: blocking first, one of each policy first. The
-// rest is counted.
+// The number of annotations is limited. The choice is deterministic: blocking findings first, and one of each policy
+// before a second one. Omitted ones are counted.
 func TestAnnotationsAreCapped(t *testing.T) {
 	var all []report.Finding
 	add := func(n int, policy, severity string, change func(*report.Finding)) {

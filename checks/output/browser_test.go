@@ -60,7 +60,7 @@ func TestPageRunsNothingOfARepository(t *testing.T) {
 	}
 }
 
-// crowded is a report with wide and long things in it.
+// crowded returns a report with wide and long content.
 func crowded() *report.Report {
 	r := rich()
 	for i := range 40 {
@@ -74,7 +74,7 @@ func crowded() *report.Report {
 	return r
 }
 
-// The page fits into each width without scrolling sideways.
+// At every width, the page needs no horizontal scrolling.
 func TestPageFitsItsWidth(t *testing.T) {
 	b := open(t)
 	for name, r := range map[string]*report.Report{"rich": rich(), "crowded": crowded(), "clear": clear()} {

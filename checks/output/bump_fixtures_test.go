@@ -2,7 +2,7 @@ package output
 
 import "github.com/lintel-bot/lintel/checks/report"
 
-// bumps are what other versions of a chart and of a base change.
+// bumps returns changes by new versions of a chart and of a base.
 func bumps() []report.Bump {
 	return []report.Bump{
 		{
@@ -40,7 +40,7 @@ func resolved() []report.Resolved {
 		Revision: "2222222222222222222222222222222222222222", Path: "apps/base/kustomization.yaml", Line: 3}}
 }
 
-// hostileBumps have s wherever they hold text.
+// hostileBumps returns bumps with s in every text.
 func hostileBumps(s, path string) []report.Bump {
 	res := report.Resource{APIVersion: s, Kind: s, Namespace: s, Name: s}
 	return []report.Bump{{Root: s, Problem: s, Added: []report.Resource{res}, Removed: []report.Resource{res},

@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// hostileDifferences hold a text everywhere.
+// hostileDifferences returns differences with s in every text.
 func hostileDifferences(s string) *report.Differences {
 	r := hostileReport(s)
 	at := func(line int, side report.Side) *report.Origin {
@@ -111,7 +111,7 @@ func TestHunks(t *testing.T) {
 			line("+", "c: 1", "b.yaml", 3)}, "@ a.yaml:3-7\n+a: a longer text\n+b:\n@ b.yaml:3\n+c: 1\n"},
 		"unknown": {24, []report.DiffLine{line("+", "a: a longer text", "a.yaml", 7), line("+", "b:", "", 3)},
 			"@ a.yaml:7\n+a: a longer text\n@ it is not known where\n+b:\n"},
-		"around": {40, []report.DiffLine{near}, "+c: 2                 near values.yaml:4\n"},
+		"near a place": {40, []report.DiffLine{near}, "+c: 2                 near values.yaml:4\n"},
 		"spaces": {40, []report.DiffLine{line("-", "a b  ", "a.yaml", 7), line("+", "a b", "a.yaml", 7)},
 			"-a b··                          a.yaml:7\n+a b                            a.yaml:7\n"},
 		"tabs": {40, []report.DiffLine{line("-", "c: \td", "a.yaml", 8), line("+", "c:     d", "a.yaml", 8)},

@@ -27,12 +27,12 @@ func evalReport() *report.Evaluation {
 	return r
 }
 
-// The JSON that is written in parts is that of the whole report.
+// The JSON that is written in parts equals the JSON of the whole report.
 func TestEvalJSON(t *testing.T) {
 	for name, r := range map[string]*report.Evaluation{
-		"many": evalReport(),
-		"none": {Results: []report.EvaluationResult{}, Errors: []report.Problem{}, Conclusion: report.Success},
-		"words": {Results: []report.EvaluationResult{}, Errors: []report.Problem{},
+		"many":       evalReport(),
+		"no results": {Results: []report.EvaluationResult{}, Errors: []report.Problem{}, Conclusion: report.Success},
+		"only warnings": {Results: []report.EvaluationResult{}, Errors: []report.Problem{},
 			Warnings: []report.Problem{{Message: "w"}}, Stats: report.EvaluationStats{Pass: 2}},
 	} {
 		var out bytes.Buffer
@@ -79,7 +79,7 @@ func TestTestRunForms(t *testing.T) {
 	}
 }
 
-// safeText fails on what a terminal or the log of a CI system would obey.
+// safeText fails on text that a terminal or the log of a CI system would execute.
 func safeText(t *testing.T, s string) {
 	t.Helper()
 	for _, bad := range []string{"\x1b", "\u202e", "##[", "\n::"} {

@@ -11,7 +11,7 @@ func deployment(namespace, name string) report.Resource {
 	return report.Resource{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: name}
 }
 
-// fixtures are the reports that the golden files show.
+// fixtures returns the reports of the golden files.
 func fixtures() map[string]*report.Report {
 	return map[string]*report.Report{"rich": rich(), "clean": clear(), "hostile": hostileReport(attack),
 		"broken": broken()}
@@ -164,7 +164,7 @@ func rich() *report.Report {
 	}
 }
 
-// attack is text that means something to every form.
+// attack is text with special meaning in every format.
 const attack = "a\x1b[31mred\x1b]8;;https://evil.example\x07x\u009b2J\u202egnp.exe\u2028\r\n" +
 	"::error file=x,line=1::pwned\n" +
 	"| cell | `code` | <script>alert(1)</script> <img src=x> @octocat @org/team #12 GH-7 org/repo#9 " +
@@ -173,7 +173,7 @@ const attack = "a\x1b[31mred\x1b]8;;https://evil.example\x07x\u009b2J\u202egnp.e
 	"`` " +
 	"100% a,b:c \xff\xfe ---\n# title\n1. item\n- item\n: x"
 
-// hostileReport has s wherever a report holds text.
+// hostileReport returns a report with s in every text.
 func hostileReport(s string) *report.Report {
 	path := strings.ReplaceAll(s, "\x00", "")
 	resource := report.Resource{APIVersion: s, Kind: s, Namespace: s, Name: s}
@@ -209,7 +209,7 @@ func hostileReport(s string) *report.Report {
 		Excerpts:  map[string]map[int]string{path: {1: s, 2: s, 3: s}}}
 }
 
-// rootChanges are of two clusters where a change does the same, and of a third.
+// rootChanges returns the same changes in two clusters, and others in a third.
 func rootChanges() []report.RootChange {
 	moved := []report.ImageChange{{Resource: deployment("shop", "web"), Container: "web", From: "ghcr.io/acme/web:6.5.0",
 		To: "ghcr.io/acme/web:6.6.2"}}

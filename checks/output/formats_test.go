@@ -17,7 +17,7 @@ import (
 // uriCharacters may stand in the path of a URI (RFC 3986, 3.3).
 const uriCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%!$&'()*+,;=:@/"
 
-// validSARIF checks what the standard's schema and GitHub's code scanning require of the parts that are written.
+// validSARIF checks the requirements of the standard's schema and of GitHub's code scanning for the written parts.
 func validSARIF(t *testing.T, r *report.Report) sarifLog {
 	t.Helper()
 	var b bytes.Buffer
@@ -135,7 +135,7 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// A finding keeps its fingerprint when its line moves, and has another in another place.
+// A finding keeps its fingerprint when its line moves, and has another one in another place.
 func TestFingerprint(t *testing.T) {
 	a, b, c := rich().Findings[0], rich().Findings[0], rich().Findings[0]
 	b.Origin.StartLine, b.Message = 99, "other words"
@@ -145,7 +145,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-func TestState(t *testing.T) {
+func TestStateOfFinding(t *testing.T) {
 	pend := &report.Exemption{State: report.Pending}
 	for _, tc := range []struct {
 		f    report.Finding
@@ -184,13 +184,13 @@ func TestFrame(t *testing.T) {
 		width   int
 		want    []string
 	}{
-		{"not there", map[int]string{1: "a"}, span{2, 2, 1, 2}, 80, nil},
+		{"line not in excerpt", map[int]string{1: "a"}, span{2, 2, 1, 2}, 80, nil},
 		{"no columns", map[int]string{3: "  a: b"}, span{3, 3, 0, 0}, 80, []string{"> 3 |   a: b", "    |   ^^^^"}},
-		{"tab", map[int]string{3: "\ta: b"}, span{3, 3, 2, 3}, 80, []string{"> 3 |     a: b", "    |     ^"}},
-		{"wide", map[int]string{3: "日本: x"}, span{3, 3, 5, 6}, 80, []string{"> 3 | 日本: x", "    |       ^"}},
-		{"behind the end", map[int]string{3: "a"}, span{3, 3, 9, 12}, 80, []string{"> 3 | a", "    |  ^"}},
+		{"tab before the mark", map[int]string{3: "\ta: b"}, span{3, 3, 2, 3}, 80, []string{"> 3 |     a: b", "    |     ^"}},
+		{"wide characters", map[int]string{3: "日本: x"}, span{3, 3, 5, 6}, 80, []string{"> 3 | 日本: x", "    |       ^"}},
+		{"columns after the end", map[int]string{3: "a"}, span{3, 3, 9, 12}, 80, []string{"> 3 | a", "    |  ^"}},
 		{"empty line", map[int]string{3: ""}, span{3, 3, 1, 1}, 80, []string{"> 3 |", "    | ^"}},
-		{"escape", map[int]string{3: "\x1b[2Jx"}, span{3, 3, 5, 6}, 80, []string{`> 3 | \u001b[2Jx`, "    |          ^"}},
+		{"escape sequence", map[int]string{3: "\x1b[2Jx"}, span{3, 3, 5, 6}, 80, []string{`> 3 | \u001b[2Jx`, "    |          ^"}},
 		{"long line", map[int]string{3: long}, span{3, 3, 138, 148}, 40, nil},
 		{"long range", many, span{5, 25, 0, 0}, 80, []string{"   3 | row", "   4 | row", ">  5 | row", ">  6 | row",
 			">  7 | row", ">  8 | row", ">  9 | row",
@@ -229,7 +229,7 @@ func TestFrameMovesWithTheMark(t *testing.T) {
 			t.Errorf("width %d: %q", width, rows[0])
 		}
 	}
-	// A mark that begins in the room and ends behind it is shown whole.
+	// A mark that begins inside the width and ends outside of it is shown whole.
 	rows := frame(map[int]string{7: "        image: registry.example.com/shop/web:latest"}, span{7, 7, 16, 52}, 50,
 		painter{})
 	if !strings.Contains(rows[0], "registry.example.com/shop/web:latest") || strings.Count(rows[1], "^") != 36 {
@@ -246,7 +246,7 @@ func FuzzFrame(f *testing.F) {
 			if strings.ContainsFunc(row, hostile) {
 				t.Errorf("%q", row)
 			}
-			if n := textWidth(row); n > min(max(width, 24), 200)+12 { // a cell that is wider than the room is an escape
+			if n := textWidth(row); n > min(max(width, 24), 200)+12 { // an escaped character may be wider than the room
 				t.Errorf("%d columns at width %d: %q", n, width, row)
 			}
 		}

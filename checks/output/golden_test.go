@@ -19,10 +19,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// styles are what all pages have in common.
+// styles matches the styles and scripts, which are the same for all pages.
 var styles = regexp.MustCompile(`(?s)<style>.*?</style>|<script>.*?</script>|<meta http-equiv="Content-Security-Policy"[^>]*>`)
 
-// golden compares with a file of testdata.
+// golden compares got with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -71,7 +71,7 @@ func TestGolden(t *testing.T) {
 	golden(t, "rich.short.markdown", Markdown(rich(), MarkdownOptions{BlobURL: blobURL, MaxBytes: 3000}))
 }
 
-func TestUnknownForm(t *testing.T) {
+func TestUnknownFormat(t *testing.T) {
 	var unknown *UnknownError
 	err := Write("yaml", io.Discard, clear(), Options{})
 	if !errors.As(err, &unknown) || unknown.Name != "yaml" || !strings.Contains(err.Error(), "policyreport") {
@@ -82,7 +82,7 @@ func TestUnknownForm(t *testing.T) {
 	}
 }
 
-// A writer that fails fails the form.
+// An error of the writer is returned by every format.
 func TestWriteErrors(t *testing.T) {
 	for _, name := range Names[*report.Report]() {
 		if err := Write(name, failing{}, rich(), Options{}); !errors.Is(err, io.ErrClosedPipe) {

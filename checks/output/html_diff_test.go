@@ -7,7 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Of lines with the same place, the first shows it; an edited line links to both commits.
+// Only the first of several lines with the same place shows it. An edited line links to both commits.
 func TestPlacesOfADifference(t *testing.T) {
 	b := &pageOf{report: &report.Report{}, o: PageOptions{BlobURL: Blob("https://x.example/o/r", "head"),
 		BaseURL: Blob("https://x.example/o/r", "base")}, ids: map[string]int{}}

@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// fleetPreviewed is a preview of which every text is s, with n repositories that change.
+// fleetPreviewed returns a preview with s in every text, and n repositories that change.
 func fleetPreviewed(s string, n int) *report.FleetPreview {
 	o := &report.FleetPreview{Hidden: 2}
 	for i := range n {
@@ -78,7 +78,7 @@ func TestFleetPreview(t *testing.T) {
 	}
 }
 
-// Repositories that are not named are summed up.
+// Repositories without a name are summed up.
 func TestFleetPreviewWithoutNames(t *testing.T) {
 	o := &report.FleetPreview{Page: "https://pages/o/octo-org/policies"}
 	for range 2 {
@@ -118,10 +118,10 @@ Private repositories are not named here: ` + "[`a page`](https://pages/o/octo-or
 	}
 }
 
-// addresses are those of links to GitHub, in which nothing is markup.
+// addresses matches links to GitHub, which contain no markup.
 var addresses = regexp.MustCompile(`\(https://github\.com/[^()\s]*\)|href="https://github\.com/[^"]*"`)
 
-// What stands in repositories becomes no markup, and whatever there is fits into a check run, markup closed.
+// Text of repositories is never markup. A preview of any size fits into a check run, with all markup closed.
 func TestFleetPreviewIsSafe(t *testing.T) {
 	for _, s := range attacks() {
 		for _, n := range []int{1, 60} {

@@ -20,7 +20,7 @@ var (
 	listMark  = regexp.MustCompile(`^([-+=#>]|\d+[.)])`)
 )
 
-// bare is what is left of inline Markdown that GitHub may read as markup.
+// bare returns the parts of inline Markdown that GitHub may read as markup.
 func bare(s string) string {
 	return escaped.ReplaceAllString(codeSpans.ReplaceAllString(s, "C"), "E")
 }
@@ -76,7 +76,7 @@ func FuzzProse(f *testing.F) {
 	f.Fuzz(checkProse)
 }
 
-// A row of a table has as many cells as its head, whatever the names and messages are.
+// A row of a table has as many cells as the head, for any names and messages.
 func TestMarkdownTable(t *testing.T) {
 	for _, s := range attacks() {
 		head := 0
@@ -96,7 +96,7 @@ func TestMarkdownTable(t *testing.T) {
 	}
 }
 
-// What stands below the summary: the quoted YAML cannot end its fence, and nothing else is markup of others.
+// In the text below the summary, quoted YAML cannot end its fence, and no text of the repository is markup.
 func TestDetails(t *testing.T) {
 	if got := Details(clear(), MarkdownOptions{}); got != "" {
 		t.Errorf("with nothing to tell: %q", got)
@@ -138,14 +138,14 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// large is a report with n findings of each standing, and as many errors and warnings.
+// large returns a report with n findings of each state, n errors and n warnings.
 func large(n int) *report.Report {
 	r := rich()
 	seed := r.Findings
 	for i := range n {
 		for _, f := range seed {
 			f.Resource.Name = fmt.Sprintf("%s-%d", f.Resource.Name, i)
-			f.Message += fmt.Sprintf(" (%d)", i) // else one row would stand for all
+			f.Message += fmt.Sprintf(" (%d)", i) // different messages, because equal ones would share a row
 			r.Findings = append(r.Findings, f)
 		}
 		p := report.Problem{Path: fmt.Sprintf("apps/%d/ä.yaml", i), Line: i + 1,
@@ -166,7 +166,7 @@ func TestMarkdownStaysWithinItsLimit(t *testing.T) {
 		if len(got) > limit || !utf8.ValidString(got) {
 			t.Errorf("limit %d: %d bytes", limit, len(got))
 		}
-		// Just below the whole, rows that name fewer of their places are enough.
+		// Slightly below the full size, rows with fewer places are enough.
 		if limit >= 300 && limit < len(whole)/2 && !strings.Contains(got, "left out for lack of space") {
 			t.Errorf("limit %d: nothing says that something is missing", limit)
 		}
@@ -187,8 +187,8 @@ func TestMarkdownStaysWithinItsLimit(t *testing.T) {
 	}
 }
 
-// In any script, summary and text hold the limit in bytes, are whole characters and markup that is closed, and lead to
-// the page that has the rest.
+// In any script, summary and text stay within the limit in bytes. They contain whole characters and closed markup, and
+// link the page with the whole report.
 func TestMarkdownLimitInAnyScript(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make test-all")
@@ -220,7 +220,7 @@ func TestMarkdownLimitInAnyScript(t *testing.T) {
 	}
 }
 
-// No word of a table is so long that the table has to be scrolled beside a conversation.
+// No word in a table is so long that the table must be scrolled beside a conversation.
 func TestCellsCanBeBroken(t *testing.T) {
 	digest := "registry.example.com/team/app@sha256:" + strings.Repeat("0123456789abcdef", 4)
 	for _, s := range []string{digest, strings.Repeat("name", 60), "https://runbooks.example.com/" + digest, "a.b/" + digest,
@@ -235,7 +235,7 @@ func TestCellsCanBeBroken(t *testing.T) {
 			row = regexp.MustCompile(`<a href="[^"]*">|</a>|</?code>|\]\(\S*?\)`).ReplaceAllString(row, "")
 			row = strings.NewReplacer("<wbr>", " ", "<br>", " ", "\\", "").Replace(row)
 			for word := range strings.FieldsSeq(html.UnescapeString(row)) {
-				if textWidth(word) > wide+8 { // with quotes and the like around
+				if textWidth(word) > wide+8 { // with quotes and similar characters around
 					t.Errorf("%.30q has a word of %d columns: %q", s, textWidth(word), word)
 				}
 			}
@@ -243,8 +243,8 @@ func TestCellsCanBeBroken(t *testing.T) {
 	}
 }
 
-// What is left out and what is shown add up.
-func TestMarkdownCountsWhatIsMissing(t *testing.T) {
+// Shown and omitted findings add up.
+func TestMarkdownCountsOmittedFindings(t *testing.T) {
 	s := section{head: "head\n", foot: "foot\n", one: "row", many: "rows"}
 	for i := range 100 {
 		s.rows = append(s.rows, fmt.Sprintf("row %02d\n", i))
@@ -264,7 +264,7 @@ func TestMarkdownCountsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A row tells everything that one policy has against one resource; nothing of it stands elsewhere alone.
+// A row contains all messages of one policy about one resource, and none of them is in another row.
 func TestMarkdownRowTellsAllMessages(t *testing.T) {
 	r := &report.Report{}
 	for i := range 12 {
@@ -283,7 +283,7 @@ func TestMarkdownRowTellsAllMessages(t *testing.T) {
 	}
 }
 
-// What policies look up is no exception, though it waits for approval like one.
+// Objects that policies look up are not listed as exceptions, though they wait for approval, too.
 func TestLookedUpObjectsHaveTheirOwnHeading(t *testing.T) {
 	exception := report.Exception{Name: "ops/e", Path: "e.yaml", Line: 1, State: report.Pending}
 	object := report.Exception{Name: "ConfigMap ops/list", Path: "l.yaml", Line: 1, State: report.Pending, Object: true}

@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// sizable is a report of findings and changed resources.
+// sizable returns a report of findings and changed resources.
 func sizable(findings, changes int) *report.Report {
 	r := rich()
 	one := r.Findings[0]
@@ -36,7 +36,7 @@ func sizable(findings, changes int) *report.Report {
 	return r
 }
 
-// BenchmarkPage is a page of 1,000 findings and 200 changed resources, as one file and as it is served, and the same with
+// BenchmarkPage writes a page of 1,000 findings and 200 changed resources, as one file and as it is served, and then
 // ten times as many.
 func BenchmarkPage(b *testing.B) {
 	for _, c := range []struct {

@@ -10,9 +10,9 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// However much there is of anything, and however hard it is to write down, a page stays small, so do its parts, and all
-// of it is in them.
-func TestPageOfMuch(t *testing.T) {
+// However many items there are, and however long their escaped text is, the page and its parts stay small and together
+// contain everything.
+func TestLargePageIsDivided(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// Each row has all cells, with a place or without one: the color of a row ends where its cells do.
+// Each row has all cells, with or without a place. Otherwise, the color of the row would end too early.
 func TestRowsOfADifferenceAreWhole(t *testing.T) {
 	text := string(diffTable([]DiffLine{
 		{Sign: "@", Words: []view.WordSpan{{Text: "spec"}}},

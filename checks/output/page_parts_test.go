@@ -18,14 +18,14 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// servedPage is the page as a server has it, parts included.
+// servedPage returns the page as a server serves it, divided into parts.
 func servedPage(r *report.Report) *Page {
 	p := PageOf(r, PageOptions{BlobURL: blobURL, PolicyURL: blobURL})
 	p.Static, p.Parts = "/static/", "/p/"
 	return p
 }
 
-// A page and its parts together have all content, each item once, and none of them is too large.
+// A page and its parts together have all content, each item once, and none is too large.
 func TestPageParts(t *testing.T) {
 	const limit = 2_000_000
 	of := func(pattern string, texts ...string) (list []string) {
@@ -38,7 +38,7 @@ func TestPageParts(t *testing.T) {
 	}
 	for _, c := range []struct{ findings, changes int }{{0, 0}, {500, 100}, {1000, 200}, {5000, 10}, {10, 2000}, {3000, 1500}} {
 		if testing.Short() && c.findings+c.changes > 2000 {
-			continue // half a second each: make test-all
+			continue // takes half a second; make test-all runs it
 		}
 		r := sizable(c.findings, c.changes)
 		p := servedPage(r)
@@ -91,7 +91,7 @@ func TestPageParts(t *testing.T) {
 	}
 }
 
-// What waits for one cause is one item of the page, and in parts of it where that is much.
+// Findings that depend on one cause are one item of the page, or several parts of it if there are many.
 func TestPagePartsOfCauses(t *testing.T) {
 	const objects = 20_000
 	r := &report.Report{}
@@ -148,7 +148,7 @@ func TestPageLoadsItsParts(t *testing.T) {
 		case isPart:
 			_ = p.WritePart(w, name)
 		case request.URL.Path == "/":
-			_ = p.Write(w) // the browser may be gone by then
+			_ = p.Write(w) // the browser may have closed the connection
 		}
 	}))
 	defer server.Close()

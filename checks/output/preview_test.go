@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// previewed is a report of a change that edits policies.
+// previewed returns a report of a change that edits policies.
 func previewed() *report.Report {
 	r := clear()
 	label := &report.Origin{Path: "apps/web/base/deployment.yaml", StartLine: 4, EndLine: 4, StartColumn: 3,
@@ -53,7 +53,7 @@ func previewed() *report.Report {
 	return r
 }
 
-// hostilePreview has s wherever a preview holds text.
+// hostilePreview returns a preview with s in every text.
 func hostilePreview(s string) *report.Preview {
 	resource := report.Resource{APIVersion: s, Kind: s, Namespace: s, Name: s}
 	problem := []report.Problem{{Path: s, Line: 2, Column: 1, Message: s}}
@@ -93,7 +93,7 @@ func TestPreviewForms(t *testing.T) {
 	golden(t, "preview.links.markdown", Markdown(previewed(), MarkdownOptions{BlobURL: blobURL}))
 }
 
-// What the text does not list is counted.
+// Differences that the text omits are counted.
 func TestPreviewTextIsShort(t *testing.T) {
 	r := previewed()
 	for i := range 40 {

@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// attacks are texts that each form must hold without harm.
+// attacks returns texts that every format must write without harm.
 func attacks() []string {
 	return []string{
 		attack, "\x1b]0;title\x07", "\x9b31m", "\u009b31m", "::error::x", "  ::stop-commands::x", "##[add-mask]x",
@@ -28,10 +28,10 @@ func attacks() []string {
 	}
 }
 
-// logCommand matches what the log of some CI system takes for a command.
+// logCommand matches commands in the log of some CI systems.
 var logCommand = regexp.MustCompile(`##\w*\[`)
 
-// checkSafe fails when a form of a report with s everywhere could harm whoever shows it.
+// checkSafe fails if any format of a report with s in every text could harm its reader.
 func checkSafe(t *testing.T, s string) {
 	t.Helper()
 	r := hostileReport(s)
@@ -77,7 +77,7 @@ func checkSafe(t *testing.T, s string) {
 	}
 }
 
-// A command of ours: known names, properties without stray separators.
+// One of our own commands: a known name, and properties without unescaped separators.
 var workflowCommand = regexp.MustCompile(`^::(error|warning|notice) (file=[^:,]*,)?` +
 	`(line=\d+,)?(endLine=\d+,)?(col=\d+,)?(endColumn=\d+,)?title=[^:,]*::`)
 
@@ -126,7 +126,7 @@ func TestWorkflowCommandsReadBack(t *testing.T) {
 	}
 }
 
-func TestColorsAreOnlyOurs(t *testing.T) {
+func TestColorsComeOnlyFromLintel(t *testing.T) {
 	var b bytes.Buffer
 	if err := checkText(&b, hostileReport(attack), Options{Color: true}); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Paths are URIs that lead back to the file, whatever its name.
+// A path is a URI that decodes to the name of the file.
 func TestSARIFPaths(t *testing.T) {
 	for path, want := range map[string]string{
 		"apps/web/a.yaml":       "apps/web/a.yaml",
@@ -58,7 +58,8 @@ func TestSARIFRegions(t *testing.T) {
 	}
 }
 
-// GitHub refuses a whole file for one result without a place: a policy, and then the settings, stand in.
+// GitHub refuses a whole file for one result without a place. Such a result gets the place of its policy, or else of
+// the settings.
 func TestSARIFAlwaysHasAFile(t *testing.T) {
 	r := &report.Report{Findings: []report.Finding{{Policy: "a", Result: report.Error, PolicyPath: "policies/a.yaml"},
 		{Policy: "b", Result: report.Error}}}
@@ -71,7 +72,7 @@ func TestSARIFAlwaysHasAFile(t *testing.T) {
 	}
 }
 
-// What could not be checked is not a clean file.
+// Errors are results, so that a file that could not be checked does not seem clean.
 func TestSARIFErrorsAreResults(t *testing.T) {
 	log := validSARIF(t, &report.Report{Errors: []report.Problem{{Path: "a/kustomization.yaml", Line: 3, Column: 5,
 		Message: "no such file"}, {Message: "out of memory"}}})
@@ -82,7 +83,7 @@ func TestSARIFErrorsAreResults(t *testing.T) {
 	}
 }
 
-// A message cannot plant a link, and one resource is named once.
+// A message cannot contain a link, and each resource is named once.
 func TestSARIFForeignText(t *testing.T) {
 	web := deployment("shop", "web")
 	r := &report.Report{Findings: []report.Finding{{Policy: "p", Rule: "[a](b)", Result: report.Fail,
@@ -100,7 +101,7 @@ func TestSARIFForeignText(t *testing.T) {
 	}
 }
 
-// Code scanning takes 25,000 results: what blocks is among them, and the file says what is not.
+// Code scanning accepts 25,000 results: blocking ones are included, and the file counts the omitted ones.
 func TestSARIFLimit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make test-all")

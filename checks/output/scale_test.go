@@ -10,8 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// many is a report of n findings: a rule of each of some policies is violated by every container of 60 Deployments,
-// until there are enough. Every twelfth is in the base already.
+// many returns a report of n findings: every container of 60 Deployments violates a rule of several policies, until
+// there are enough findings. Every twelfth is pre-existing.
 func many(n int) *report.Report {
 	rules := []struct{ policy, severity, message, field, expected string }{
 		{"disallow-privileged", "critical", "Privileged containers are not allowed.", "securityContext/privileged", "false"},
@@ -50,9 +50,8 @@ func many(n int) *report.Report {
 	return r
 }
 
-// Reports of hundreds of findings are told in a few screens, and nothing is lost: what is listed and what is counted
-// add up.
-func TestScale(t *testing.T) {
+// Reports of hundreds of findings fit in a few screens, and listed and counted findings add up.
+func TestManyFindingsFitInFewScreens(t *testing.T) {
 	for _, n := range []int{314, 960} {
 		r := many(n)
 		var text strings.Builder
@@ -71,7 +70,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// Where everything is asked for everything is there, whatever stands together.
+// With AllPlaces, every finding is written, however findings are grouped.
 func TestAllPlaces(t *testing.T) {
 	r := many(314)
 	for _, by := range view.Groupings() {
@@ -95,7 +94,7 @@ func TestAllPlaces(t *testing.T) {
 	}
 }
 
-// The check run shows as many rows as there are things to mend, links the page, and stays within its limit.
+// The summary has one row for each different problem, links the page, and stays within its limit.
 func TestMarkdownOfManyFindings(t *testing.T) {
 	r := many(960)
 	page := "https://lintel.example.com/r/1?a=b&c=\"<d>"
@@ -120,9 +119,9 @@ func TestMarkdownOfManyFindings(t *testing.T) {
 	}
 }
 
-// What differs in the words, the expectation, the action or the standing is not one entry; the name of the resource in
-// the words is no difference.
-func TestEntries(t *testing.T) {
+// Findings are separate entries if their message, expectation, action or state differs. A resource's own name in the
+// message makes no difference.
+func TestEqualFindingsAreOneEntry(t *testing.T) {
 	one := many(1).Findings[0]
 	one.New, one.Blocks, one.Message = true, true, "The name "+one.Resource.Name+" is taken."
 	for name, c := range map[string]struct {
@@ -134,14 +133,14 @@ func TestEntries(t *testing.T) {
 		"its own name": {func(f *report.Finding) {
 			f.Resource.Name, f.Message = "other", "The name other is taken."
 		}, 1},
-		"other words":       {func(f *report.Finding) { f.Message = "no" }, 2},
-		"other expectation": {func(f *report.Finding) { f.Expected = "true" }, 2},
-		"another severity":  {func(f *report.Finding) { f.Severity = "low" }, 2},
-		"audited":           {func(f *report.Finding) { f.Action, f.Result, f.Blocks = report.Audit, report.Warn, false }, 2},
-		"in the base":       {func(f *report.Finding) { f.New = false }, 2},
-		"another policy":    {func(f *report.Finding) { f.Policy = "p" }, 2},
-		"another value":     {func(f *report.Finding) { f.Suggestion = &report.Suggestion{YAML: "x"} }, 2},
-		"waits":             {func(f *report.Finding) { f.Exemption = &report.Exemption{State: report.Pending} }, 2},
+		"other words":        {func(f *report.Finding) { f.Message = "no" }, 2},
+		"other expectation":  {func(f *report.Finding) { f.Expected = "true" }, 2},
+		"another severity":   {func(f *report.Finding) { f.Severity = "low" }, 2},
+		"audited":            {func(f *report.Finding) { f.Action, f.Result, f.Blocks = report.Audit, report.Warn, false }, 2},
+		"in the base":        {func(f *report.Finding) { f.New = false }, 2},
+		"another policy":     {func(f *report.Finding) { f.Policy = "p" }, 2},
+		"another value":      {func(f *report.Finding) { f.Suggestion = &report.Suggestion{YAML: "x"} }, 2},
+		"waits for approval": {func(f *report.Finding) { f.Exemption = &report.Exemption{State: report.Pending} }, 2},
 	} {
 		other := one
 		origin := *one.Origin
@@ -153,7 +152,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// A severity hides what is below it, counts it, and changes no verdict.
+// A severity hides and counts the findings below it, and does not change the verdict.
 func TestSeverity(t *testing.T) {
 	r := many(314)
 	for severity, hidden := range map[string]int{"critical": 261, "high": 208, "medium": 104, "low": 52, "info": 0} {
@@ -171,7 +170,7 @@ func TestSeverity(t *testing.T) {
 	}
 }
 
-// No row ends within a command.
+// No line break is within a command.
 func TestCommandsAreNotBroken(t *testing.T) {
 	for width := 24; width < 90; width++ {
 		for _, row := range Wrap("To see it run lintel check --draft-exceptions - --repo and (lintel fix) or "+
@@ -185,7 +184,7 @@ func TestCommandsAreNotBroken(t *testing.T) {
 	}
 }
 
-// The table of totals fits a terminal of any width: columns go that the entries below have.
+// The table of totals fits a terminal of any width: it omits columns that the entries below contain.
 func TestTotalsFit(t *testing.T) {
 	for width := 30; width <= 120; width++ {
 		var text strings.Builder

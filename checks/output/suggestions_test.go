@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Edits become lines in the place of others: what is put in comes behind the line above, where that may be shown.
+// Edits replace existing lines. Inserted lines follow the line above, if that line may be shown.
 func TestSuggestions(t *testing.T) {
 	diff := func(line int, above string, removed, added []string) *report.Diff {
 		return &report.Diff{Line: line, Above: above, Removed: removed, Added: added}

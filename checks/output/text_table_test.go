@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// A table fits the terminal, whatever its cells are: nothing is lost of them.
+// A table fits the terminal for any cells, without losing text.
 func TestTableFits(t *testing.T) {
 	long := report.TestRow{File: "f", Policy: strings.Repeat("disallow-", 9) + "x", Rule: strings.Repeat("autogen", 12),
 		Resource: report.Resource{APIVersion: "apps/v1", Kind: "Deployment", Namespace: strings.Repeat("n", 63),
@@ -42,7 +42,7 @@ func TestTableFits(t *testing.T) {
 	}
 }
 
-// Of many rows only those that failed are shown, and the others counted, unless all are asked for.
+// If there are many rows, only failed ones are shown, and the others counted, unless all are requested.
 func TestManyRows(t *testing.T) {
 	for _, c := range []struct {
 		rows   int

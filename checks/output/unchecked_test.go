@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// What many releases of one chart have in common is said once, and each of them is named or counted.
+// If many releases cannot be checked for one reason, it is written once, and each release is named or counted.
 func TestUncheckedForOneReason(t *testing.T) {
 	r := &report.Report{Conclusion: report.Neutral}
 	for i := range 69 {
@@ -34,7 +34,7 @@ func TestUncheckedForOneReason(t *testing.T) {
 			"likewise   HelmRelease/a/app-1 apps/1/source.yaml:13\n             HelmRelease/a/app-2 apps/2/source.yaml:13\n",
 			"and 65 more; --all-places", "other is not checked: it is a bucket", "p.yaml:2  not checked\n  the chart"},
 			"app-6 "},
-		"text of all": {text(Options{AllPlaces: true}), 90, []string{"app-68 apps/68/source.yaml:13"}, "more"},
+		"text with all places": {text(Options{AllPlaces: true}), 90, []string{"app-68 apps/68/source.yaml:13"}, "more"},
 		"markdown": {Markdown(r, MarkdownOptions{}), 20, []string{"<details><summary>Likewise 68 more</summary>" +
 			"HelmRelease/a/app-1 `apps/1/source.yaml:13`<br>", "<br>and 48 more</details>\n", "other is not checked"}, "app-21 "},
 	} {
