@@ -1,5 +1,5 @@
-// Package results keeps what checks came to and serves the pages about it: of one result, of a repository, of an
-// organisation. An Access says who may see what.
+// Package results stores the results of checks and serves the pages about them: of one result, of a repository, of an
+// organisation. An Access decides who may see which page.
 package results
 
 import (
@@ -24,10 +24,10 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Schema is the version of what is stored. A Stored of another one is shown as far as it can be read.
+// Schema is the version of stored records. A Stored with another version is shown as far as it can be read.
 const Schema = 1
 
-// ErrNone means that there is no such result, or not any more.
+// ErrNone means that a result does not exist, or was removed.
 var ErrNone = errors.New("there is no such result")
 
 // Pull is the pull request that a result is about.
@@ -37,57 +37,57 @@ type Pull struct {
 	Author   string `json:"author,omitempty"`
 	BaseRef  string `json:"baseRef,omitempty"` // names of branches
 	HeadRef  string `json:"headRef,omitempty"`
-	HeadRepo string `json:"headRepo,omitempty"` // "owner/name"; empty where it is gone
+	HeadRepo string `json:"headRepo,omitempty"` // "owner/name"; empty if it was deleted
 	Fork     bool   `json:"fork,omitempty"`
 }
 
-// Meta is what there is to say about a result besides its report.
+// Meta contains everything about a result except its report.
 type Meta struct {
 	Schema int    `json:"schema"`
 	ID     string `json:"id"` // see ID
-	// whose it is: named as it was when its newest result was stored, Private likewise; a Guard knows better
+	// the repository, with the name and visibility at the time of its newest result; a Guard uses the present ones
 	Repository forge.Repository `json:"repository"`
 
 	Pull   *Pull  `json:"pull,omitempty"`   // nil for a branch and a merge group
 	Branch string `json:"branch,omitempty"` // the default branch, which was checked as a whole
-	Group  string `json:"group,omitempty"`  // branch that a merge group goes into
-	// Of is the pull request of another repository of which it says what it would change here. Such a result is in no list
-	// but that of the other repository.
+	Group  string `json:"group,omitempty"`  // target branch of a merge group
+	// Of identifies, for a preview, the pull request of another repository whose rules would change here. A preview is
+	// listed only on the pages of that repository.
 	Of *PreviewOf `json:"of,omitempty"`
 
 	Head  string `json:"head"`           // commit that was checked
-	Base  string `json:"base,omitempty"` // merge base that it was compared with; empty for a branch
-	Rules string `json:"rules"`          // commit that the policies, exceptions and settings are from
+	Base  string `json:"base,omitempty"` // merge base for the comparison; empty for a branch
+	Rules string `json:"rules"`          // commit of the policies, exceptions and settings
 
 	CheckRun   int64             `json:"checkRun,omitempty"` // GitHub's id of the newest check run that shows it
 	Conclusion report.Conclusion `json:"conclusion"`
 	Title      string            `json:"title"` // the report's line for people
 
-	Asked     time.Time `json:"asked,omitzero"` // when the event came that asked for the check
+	Asked     time.Time `json:"asked,omitzero"` // when the event arrived that requested the check
 	Started   time.Time `json:"started,omitzero"`
 	Completed time.Time `json:"completed"`
 
 	GitHub  string `json:"github"`            // web address of the host, such as https://github.com
-	Command string `json:"command,omitempty"` // what shows the same on a laptop
+	Command string `json:"command,omitempty"` // command for the same check on a laptop
 	Engine  string `json:"engine,omitempty"`  // version of the program
 
-	LeftOut  []string `json:"leftOut,omitempty"`  // fields of the report that were too large to keep
-	TooLarge bool     `json:"tooLarge,omitempty"` // of the report only the totals were kept
+	LeftOut  []string `json:"leftOut,omitempty"`  // fields of the report that were omitted because of their size
+	TooLarge bool     `json:"tooLarge,omitempty"` // only the totals of the report were stored
 
-	// Foreign are private repositories that what was checked is made of. Lines of theirs in the report are for those who
-	// may read them.
+	// Foreign lists other private repositories whose files the checked manifests use. Their lines in the report are
+	// shown only to people who may read them.
 	Foreign []Foreign `json:"foreign,omitempty"`
 
 	Parts parts `json:"parts"`
 }
 
-// Foreign is another repository with the address that the report has for it. One without an id nobody may read.
+// Foreign is another repository, with its address in the report. Without an id, nobody may read it.
 type Foreign struct {
 	Repository forge.Repository `json:"repository"`
 	URL        string           `json:"url"`
 }
 
-// foreign are the addresses of all that not everybody who may see the result may read.
+// foreign returns the addresses of the foreign repositories, which not every reader of the result may read.
 func (m *Meta) foreign() (urls []string) {
 	for _, f := range m.Foreign {
 		urls = append(urls, f.URL)
@@ -95,48 +95,48 @@ func (m *Meta) foreign() (urls []string) {
 	return urls
 }
 
-// parts is where the report is.
+// parts says where the report is stored.
 type parts struct {
-	Name  string `json:"name"`  // of this writing of it
-	Count int    `json:"count"` // how many values it is in
+	Name  string `json:"name"`  // differs for every write
+	Count int    `json:"count"` // number of values
 	Size  int    `json:"size"`  // of the JSON, in bytes
-	Sum   string `json:"sum"`   // SHA-256 of what is in the values, hexadecimal
+	Sum   string `json:"sum"`   // SHA-256 of the values, hexadecimal
 }
 
 // Stored is one result.
 type Stored struct {
 	Meta
-	Report *report.Report // nil: it cannot be read, or is not there any more; to be checked again
-	// Outdated means that another version of the program stored it: what the report lacks may have been said there.
+	Report *report.Report // nil: it was removed or cannot be read, and the check must be repeated
+	// Outdated means that another version of the program stored the result, so the report may lack fields.
 	Outdated bool
 }
 
-// ID is the id of a result by the external id of its check run: 32 hexadecimal digits, the same whenever the same job
-// comes to the same result, so that what a process stored that died is replaced and not doubled. It is no secret: a
+// ID derives the id of a result from the external id of its check run: 32 hexadecimal digits. The same job with the
+// same result has the same id, so that a repeated job replaces the result of a killed process. The id is no secret: a
 // Guard decides who may see a page.
 func ID(externalID string) string {
 	sum := sha256.Sum256([]byte(externalID))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Path is the path of the page of a result, below the public address. Each result has one of its own: an older check
-// run goes on to show what it told. ResultsPath has the newest of a commit.
+// Path returns the path of the page of a result, below the public address. Each result has its own page, so an older
+// check run continues to show its result. ResultsPath leads to the newest result of a commit.
 func (m *Meta) Path() string { return ResultsPath(m.Repository, m.Head) + "/" + m.ID }
 
-// ResultsPath is the path of the page with the newest result of a commit.
+// ResultsPath returns the path of the page with the newest result of a commit.
 func ResultsPath(r forge.Repository, head string) string {
 	return "/r/" + url.PathEscape(r.Owner) + "/" + url.PathEscape(r.Name) + "/" + head
 }
 
-// RepositoryPath is the path of the page of a repository.
+// RepositoryPath returns the path of the page of a repository.
 func RepositoryPath(r forge.Repository) string {
 	return OrganisationPath(r.Owner) + "/" + url.PathEscape(r.Name)
 }
 
-// OrganisationPath is the path of the page of an account.
+// OrganisationPath returns the path of the page of an account.
 func OrganisationPath(owner string) string { return "/o/" + url.PathEscape(owner) }
 
-// PullURL is the web address of the pull request, "" if there is none.
+// PullURL returns the web address of the pull request, "" if there is none.
 func (m *Meta) PullURL() string {
 	if m.Pull == nil {
 		return ""
@@ -144,13 +144,13 @@ func (m *Meta) PullURL() string {
 	return m.RepositoryURL() + "/pull/" + strconv.Itoa(m.Pull.Number)
 }
 
-// RepositoryURL is the web address of the repository.
+// RepositoryURL returns the web address of the repository.
 func (m *Meta) RepositoryURL() string {
 	return strings.TrimRight(m.GitHub, "/") + "/" + url.PathEscape(m.Repository.Owner) + "/" +
 		url.PathEscape(m.Repository.Name)
 }
 
-// CheckRunURL is the web address of the check run, "" if it is not known.
+// CheckRunURL returns the web address of the check run, "" if it is unknown.
 func (m *Meta) CheckRunURL() string {
 	if m.CheckRun == 0 {
 		return ""
@@ -160,23 +160,23 @@ func (m *Meta) CheckRunURL() string {
 
 var (
 	idPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
-	// partPattern is the name of a part of a page.
+	// partPattern matches the name of a part of a page.
 	partPattern = regexp.MustCompile(`^[a-z]{1,20}-[0-9]{1,5}$`)
-	// headPattern is a full object id of git.
+	// headPattern matches a full object id of git.
 	headPattern = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 )
 
-// essential are the fields of a report without which there is no page; the others may be left out of one that is too
-// large, the largest first: rendered differences before all.
+// essential returns the fields of a report that every page needs. Of a report that is too large, the other fields are
+// left out, first the largest ones, usually the rendered differences.
 func essential() []string {
 	return []string{"conclusion", "title", "all", "findings", "errors", "warnings", "notChecked", "causes", "exceptions",
 		"approvers", "stats", "about", "until", "clusters", "upkeep", "outside", "active"}
 }
 
-// excerpts is the field that is left out last: the source lines of the findings.
+// excerpts is the field with the source lines of the findings, which is left out last.
 const excerpts = "excerpts"
 
-// pack returns a report as JSON of at most limit bytes, and sets what of it was left out.
+// pack returns a report as JSON of at most limit bytes, and sets in m which fields were left out.
 func pack(m *Meta, rep *report.Report, limit int) ([]byte, error) {
 	m.LeftOut, m.TooLarge = nil, false
 	data, err := json.Marshal(rep)
@@ -227,8 +227,7 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// readJSON reads what was stored. What another version stored is read as far as it can be: what has another type by now stays
-// empty.
+// readJSON decodes a stored record. Fields whose type differs in another version stay empty.
 func readJSON(data []byte, into any) error {
 	err := json.Unmarshal(data, into)
 	var other *json.UnmarshalTypeError
@@ -241,12 +240,12 @@ func readJSON(data []byte, into any) error {
 func compress(data []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, _ = w.Write(data) // into memory, which does not fail
+	_, _ = w.Write(data) // writing to memory does not fail
 	_ = w.Close()
 	return b.Bytes()
 }
 
-// decompress reads no more than a limit.
+// decompress returns at most limit bytes, and drops the others.
 func decompress(data []byte, limit int64) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {

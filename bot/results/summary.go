@@ -18,33 +18,32 @@ import (
 )
 
 const (
-	// maxTrend is how many reports of the default branch a summary counts.
+	// maxTrend limits the reports of the default branch in a summary.
 	maxTrend = 30
-	// maxNamed is how many repositories of an account are looked at.
+	// maxNamed limits the repositories of an account that are read.
 	maxNamed = 2000
-	// reading is how many values are asked for at a time.
+	// reading is the number of values that are read at the same time.
 	reading = 8
 )
 
-// Summary is what is known of a repository without looking at its results: what it is called, and what stands about it
-// on the page of its account.
+// Summary is stored for each repository, so that the page of its account reads no results.
 type Summary struct {
 	Schema     int              `json:"schema"`
 	Repository forge.Repository `json:"repository"`
-	Stored     time.Time        `json:"stored"`           // when its newest result was
-	Gone       time.Time        `json:"gone,omitzero"`    // since when the App is known not to reach it; zero: it does
-	Newest     *Entry           `json:"newest,omitempty"` // of the default branch, or of all pull requests where it has none
+	Stored     time.Time        `json:"stored"`           // time of the newest result
+	Gone       time.Time        `json:"gone,omitzero"`    // since when the App does not reach the repository; zero: it does
+	Newest     *Entry           `json:"newest,omitempty"` // of the default branch, or of all pull requests if it has none
 	Trend      []Point          `json:"trend,omitempty"`  // of the default branch, newest first
 }
 
-// Point is a report of the default branch in numbers.
+// Point contains the numbers of a report of the default branch.
 type Point struct {
 	At       time.Time `json:"at"`
 	Total    int       `json:"total"`
 	Blocking int       `json:"blocking"`
 }
 
-// summarize copies a repository's values of an overview.
+// summarize sets the values that come from the repository's overview.
 func (s *Summary) summarize(o *Overview) {
 	s.Newest, s.Trend = nil, nil
 	for _, list := range [][]Entry{o.Branch, o.Pulls} {
@@ -59,13 +58,13 @@ func (s *Summary) summarize(o *Overview) {
 	}
 }
 
-// worse orders repositories: those with the most to do first, then by name.
+// worse compares repositories: those with the most violations come first, then by name.
 func worse(a, b *Summary) int {
 	return cmp.Or(cmp.Compare(b.present().Blocking, a.present().Blocking), cmp.Compare(b.present().Total, a.present().Total),
 		cmp.Compare(strings.ToLower(a.Repository.String()), strings.ToLower(b.Repository.String())))
 }
 
-// present is the newest report of the default branch: a pull request says nothing about the repository.
+// present returns the newest report of the default branch. Pull requests do not count, since they are not merged.
 func (s *Summary) present() (p Point) {
 	if len(s.Trend) > 0 {
 		p = s.Trend[0]
@@ -75,7 +74,7 @@ func (s *Summary) present() (p Point) {
 
 func summaryKey(repository int64) string { return fmt.Sprintf("repo.%d", repository) }
 
-// decodeSummary is nil for what cannot be read, or is not about the repository.
+// decodeSummary returns nil for a record that cannot be read, or is about another repository.
 func decodeSummary(data []byte, repository int64) *Summary {
 	var s Summary
 	if readJSON(data, &s) != nil || s.Repository.ID != repository || repository <= 0 {
@@ -84,7 +83,7 @@ func decodeSummary(data []byte, repository int64) *Summary {
 	return &s
 }
 
-// summary is nil where there is none that can be read.
+// summary returns nil if there is no readable summary.
 func (s *Store) summary(ctx context.Context, repository int64) (*Summary, error) {
 	data, _, err := s.index.Get(ctx, summaryKey(repository))
 	if err != nil {
@@ -93,7 +92,8 @@ func (s *Store) summary(ctx context.Context, repository int64) (*Summary, error)
 	return decodeSummary(data, repository), nil
 }
 
-// Find returns the repository that has a name, or had it last; ErrNone if there is none that the App reaches.
+// Find returns the repository that has a name, or had it last. It returns ErrNone if the App reaches no such
+// repository.
 func (s *Store) Find(ctx context.Context, owner, name string) (*Summary, error) {
 	id, err := s.named(ctx, nameKey(owner, name))
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Store) Find(ctx context.Context, owner, name string) (*Summary, error) 
 	return found, nil
 }
 
-// named is the id behind a key of a name, zero if there is none.
+// named returns the id of the repository with a name's key, zero if there is none.
 func (s *Store) named(ctx context.Context, key string) (int64, error) {
 	data, _, err := s.index.Get(ctx, key)
 	if err != nil {
@@ -117,12 +117,12 @@ func (s *Store) named(ctx context.Context, key string) (int64, error) {
 	}
 	id, err := strconv.ParseInt(string(data), 10, 64)
 	if err != nil {
-		return 0, nil // nothing, or nothing of ours
+		return 0, nil // no record, or an invalid one
 	}
 	return id, nil
 }
 
-// Organisation returns the repositories of an account, those with the most to do first.
+// Organisation returns the repositories of an account, those with the most violations first.
 func (s *Store) Organisation(ctx context.Context, owner string) ([]*Summary, error) {
 	if owner == "" {
 		return nil, nil
@@ -137,18 +137,18 @@ func (s *Store) Organisation(ctx context.Context, owner string) ([]*Summary, err
 		return nil, err
 	}
 	slices.Sort(ids)
-	found, err := each(ctx, slices.Compact(ids), s.summary) // some had several names
+	found, err := each(ctx, slices.Compact(ids), s.summary) // a repository may have had several names
 	if err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(f *Summary) bool { // or it was given away
+	found = slices.DeleteFunc(found, func(f *Summary) bool { // a repository may have been transferred
 		return f == nil || !f.Gone.IsZero() || !strings.EqualFold(f.Repository.Owner, owner)
 	})
 	slices.SortFunc(found, worse)
 	return found, nil
 }
 
-// all returns what is known of all repositories.
+// all returns the summaries of all repositories.
 func (s *Store) all(ctx context.Context) ([]*Summary, error) {
 	keys, err := s.index.Keys(ctx, "repo.*")
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Store) all(ctx context.Context) ([]*Summary, error) {
 	return slices.DeleteFunc(found, func(f *Summary) bool { return f == nil }), err
 }
 
-// each asks for several values at a time; the answers are in the order of the questions.
+// each reads several values at the same time, and returns the answers in the order of the questions.
 func each[Q, A any](ctx context.Context, questions []Q, ask func(context.Context, Q) (A, error)) ([]A, error) {
 	answers := make([]A, len(questions))
 	group, ctx := errgroup.WithContext(ctx)
@@ -179,16 +179,16 @@ func each[Q, A any](ctx context.Context, questions []Q, ask func(context.Context
 }
 
 const (
-	// goneFor is how long results are kept, and shown to nobody, of a repository that was taken from the App: who
-	// installs it again, or chose wrong, finds the pages of the check runs again.
+	// goneFor is how long results of a repository are kept, hidden, after it was removed from the App. If the App is
+	// installed again in that time, for example after a mistake, the pages of the check runs return.
 	goneFor = 24 * time.Hour
-	// settling is how long a result that was stored knows better where its repository is than a list of those that the
-	// App reaches: it may be younger.
+	// settling is how long a stored result's installation and name take precedence over a list of reachable
+	// repositories, which may be older.
 	settling = 10 * time.Minute
 )
 
-// Gone hides the results of a repository of an installation at once, or with zero those of all its repositories.
-// Retain removes them a day later, or shows them again. What has come to another installation stays.
+// Gone hides the results of a repository of an installation at once; repository zero: of all its repositories. Retain
+// removes them a day later, or shows them again. Repositories that moved to another installation stay.
 func (s *Store) Gone(ctx context.Context, installation, repository int64) error {
 	var all []*Summary
 	var err error
@@ -223,7 +223,7 @@ func (s *Store) hide(ctx context.Context, r *Summary) error {
 	})
 }
 
-// amend changes what is known of a repository; edit reports whether there is something to change.
+// amend changes the summary of a repository. edit returns false if nothing has to change.
 func (s *Store) amend(ctx context.Context, repository int64, edit func(*Summary) bool) error {
 	return store.Change(ctx, s.index, summaryKey(repository), func(data []byte) ([]byte, error) {
 		now := decodeSummary(data, repository)
@@ -234,12 +234,12 @@ func (s *Store) amend(ctx context.Context, repository int64, edit func(*Summary)
 	})
 }
 
-// Reached notes which repository the App reaches now under an id, with its installation and its name. Not known: it
-// cannot be told at the moment.
+// Reached returns the repository that the App now reaches under an id, with its installation and name. known is false
+// if this cannot be determined at the moment.
 type Reached func(installation, repository int64) (now forge.Repo, reached, known bool)
 
-// Retain compares all repositories with those that the App reaches: a new name or installation is stored, what is
-// not reached is hidden, and removed when it was hidden for a day. It is also for events that were lost.
+// Retain compares all repositories with those that the App reaches. It stores new names and installations, hides
+// repositories that are not reached, and removes them after a day. It also covers events that were lost.
 func (s *Store) Retain(ctx context.Context, reached Reached) error {
 	all, err := s.all(ctx)
 	if err != nil {
@@ -275,20 +275,21 @@ func (s *Store) moved(ctx context.Context, r *Summary, now forge.Repo) error {
 	}
 	return s.amend(ctx, to.ID, func(now *Summary) bool {
 		if !now.Stored.Equal(r.Stored) {
-			return false // a newer result knows better
+			return false // a newer result has the present values
 		}
 		now.Repository, now.Gone = to, time.Time{}
 		return true
 	})
 }
 
-// name has a name lead to a repository.
+// name stores the id of a repository under its name.
 func (s *Store) name(ctx context.Context, r forge.Repository) error {
 	return s.index.Put(ctx, nameKey(r.Owner, r.Name), []byte(strconv.FormatInt(r.ID, 10)))
 }
 
-// drop removes all of a repository, first what pages are found by; what the next attempt finds it by goes last. A name
-// may belong to another repository by now.
+// drop removes all records of a repository. It begins with those that lead to its pages, and ends with the summary, by
+// which another attempt finds the repository after an error. The name is kept if it belongs to another repository by
+// now.
 func (s *Store) drop(ctx context.Context, r *Summary) error {
 	name := nameKey(r.Repository.Owner, r.Repository.Name)
 	id, err := s.named(ctx, name)
