@@ -52,7 +52,7 @@ func Declare(sources ...rules.File) (*Objects, []policy.Problem) {
 			}
 			for _, k := range []string{"resolvedImage", "registry", "repository"} {
 				if _, ok := m[k]; !ok {
-					m[k] = "" // these are always there
+					m[k] = "" // these exist in every cluster
 				}
 			}
 			c.images[name] = m

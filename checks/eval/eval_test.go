@@ -83,28 +83,28 @@ func TestRequest(t *testing.T) {
 		"create": {Input{}, []string{what, "request.object.data.k", "request.namespace"},
 			"CREATE v default"},
 		"update": {Input{Old: file(old)}, []string{what, "request.oldObject.data.k"}, "UPDATE old"},
-		"update of the cluster's": {Input{Operation: admission.Update, Cluster: file(old)},
+		"update of an object in the cluster": {Input{Operation: admission.Update, Cluster: file(old)},
 			[]string{what, "request.oldObject.data.k"}, "UPDATE old"},
-		"cluster alone":    {Input{Cluster: file(old)}, []string{what}, "CREATE"},
-		"old, but created": {Input{Operation: admission.Create, Old: file(old)}, []string{what}, "CREATE"},
-		"nothing known": {Input{Operation: admission.Update}, []string{what, "request.oldObject || 'none'"},
+		"in the cluster, no operation": {Input{Cluster: file(old)}, []string{what}, "CREATE"},
+		"old object, operation CREATE": {Input{Operation: admission.Create, Old: file(old)}, []string{what}, "CREATE"},
+		"update of an unknown object": {Input{Operation: admission.Update}, []string{what, "request.oldObject || 'none'"},
 			"UPDATE none"},
 		"delete": {Input{Operation: admission.Delete}, []string{what, "request.oldObject.data.k"},
 			"DELETE v"},
 		"operation of values": {Input{Values: values(t, "globalValues: {request.operation: UPDATE}\n")},
 			[]string{what, "request.oldObject.data.k"}, "UPDATE v"},
-		"the flag wins": {Input{Operation: admission.Create,
+		"flag overrides values": {Input{Operation: admission.Create,
 			Values: values(t, "globalValues: {request.operation: UPDATE}\n")}, []string{what}, "CREATE"},
 		"object of values": {Input{Values: values(t, "globalValues: {request.object.data.k: w}\n")},
 			[]string{"request.object.data.k"}, "w"},
-		"the policy's win": {Input{Values: values(t,
+		"policy values override global ones": {Input{Values: values(t,
 			"globalValues: {request.object.data.k: w}\n"+
 				"policies: [{name: seen, resources: [{name: a, values: {request.object.data.k: x}}]}]\n")},
 			[]string{"request.object.data.k"}, "x"},
-		"of another policy": {Input{Values: values(t,
+		"values of another policy": {Input{Values: values(t,
 			"policies: [{name: other, resources: [{name: a, values: {request.object.data.k: x}}]}]\n")},
 			[]string{"request.object.data.k"}, "v"},
-		"of another object": {Input{Values: values(t,
+		"values of another object": {Input{Values: values(t,
 			"policies: [{name: seen, resources: [{name: b, values: {request.object.data.k: x}}]}]\n")},
 			[]string{"request.object.data.k"}, "v"},
 		"user": {Input{User: settings.Requester{Info: admission.UserInfo{Username: "olga", Groups: []string{"g"}},
@@ -130,7 +130,7 @@ func TestPathOf(t *testing.T) {
 	}
 }
 
-// Default sets the namespace of namespaced kinds only.
+// Default sets the namespace only for namespaced kinds.
 func TestDefault(t *testing.T) {
 	for kind, want := range map[string]string{
 		"v1 Pod": "default", "v1 Namespace": "", "rbac.authorization.k8s.io/v1 ClusterRole": "",
@@ -213,7 +213,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The report depends on the input only.
+// The same input gives the same report.
 func TestSameBytes(t *testing.T) {
 	in := Input{Policies: seen("random('[a-z]{9}')", "request.object.metadata.name"),
 		Resources: file(configMap + "---\n" + strings.ReplaceAll(configMap, "name: a", "name: b")),

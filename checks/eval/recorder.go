@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// recorder writes down what the policies say.
+// recorder collects the results of the policies.
 type recorder struct {
 	report.Evaluation
 	secrets mask.Values // of all objects
@@ -28,7 +28,7 @@ func (r *recorder) problems(list ...policy.Problem) {
 	r.Errors, r.Warnings = append(r.Errors, errs...), append(r.Warnings, warnings...)
 }
 
-// add adds the answers about an object.
+// add adds the results for an object.
 func (r *recorder) add(at *placed, path string, answers []engine.Result) {
 	o := at.Object
 	places := placing{at: at}
@@ -64,7 +64,7 @@ func (r *recorder) add(at *placed, path string, answers []engine.Result) {
 	}
 }
 
-// finish sorts what is said about files and draws the conclusion.
+// finish sorts the problems of files, and sets the conclusion.
 func (r *recorder) finish() {
 	r.Errors = report.SortProblems(r.Errors)
 	r.Warnings = report.SortProblems(r.Warnings)

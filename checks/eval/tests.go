@@ -18,27 +18,27 @@ import (
 // TestName is the name of the test files.
 const TestName = roots.PolicyTestName
 
-// TestInput is which policy tests to run, files which list policies, objects and the results to expect, and what the run
-// depends on. They follow the format as the kyverno command reads it
-// (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/), with one difference: a row where nothing was compared
-// says so, and is not a pass.
+// TestInput is the input of RunTests: the files that list policies, objects and expected results, and the inputs that
+// they depend on. The format is that of the kyverno command
+// (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/), with one difference: a row without a comparison says
+// so, and does not pass.
 type TestInput struct {
-	Files fs.FS    // all that tests refer to must lie in it
+	Files fs.FS    // contains all files that tests refer to
 	Tests []string // the test files, as paths of Files
-	// Name is how reports call a path of Files; nil for the path itself.
+	// Name returns the name in reports of a path in Files; nil for the path itself.
 	Name    func(path string) string
 	Now     time.Time
-	Workers int // tests that run at a time; 0 means one a processor
-	// Match chooses results to check; nil for all.
+	Workers int // number of concurrent tests; 0 means one for each processor
+	// Match selects the expected results to check; nil for all.
 	Match func(policy, rule, resource string) bool
-	// Strict has rows fail where nothing is compared, and is an error where a test, or all of them, has none.
+	// Strict makes rows without a comparison fail. A test without rows, and a run without rows, is then an error.
 	Strict bool
-	// Coverage asks which rules the rows reach.
+	// Coverage requests which rules the rows reach.
 	Coverage bool
 }
 
-// FindTests lists the test files in a folder of a file system and those below, in the order of their paths. They have the
-// name, mostly TestName.
+// FindTests lists the test files in a folder of a file system and below, sorted by path. name is their file name,
+// usually TestName.
 func FindTests(files fs.FS, dir, name string) ([]string, error) {
 	var out []string
 	err := fs.WalkDir(files, dir, func(p string, d fs.DirEntry, err error) error {
@@ -50,8 +50,8 @@ func FindTests(files fs.FS, dir, name string) ([]string, error) {
 	return out, err
 }
 
-// RunTests runs tests, several at a time. What is wrong with their files is in the report, and the other tests still
-// run; the error is that of the context.
+// RunTests runs tests concurrently. Errors of their files are in the report, and do not stop other tests. The returned
+// error is that of the context.
 func RunTests(ctx context.Context, in TestInput) (*report.TestRun, error) {
 	secrets := &mask.Values{}
 	results := make([]report.TestRun, len(in.Tests))
@@ -62,7 +62,7 @@ func RunTests(ctx context.Context, in TestInput) (*report.TestRun, error) {
 			if ctx.Err() == nil {
 				f := testFile{TestInput: &in, path: path, secrets: secrets}
 				f.run(ctx)
-				// And not what the file has read.
+				// A new TestRun, so that the files that f has read can be freed.
 				results[i] = report.TestRun{Rows: f.rows, Errors: f.errors, Coverage: f.coverage}
 			}
 			return ctx.Err()

@@ -70,7 +70,7 @@ func runTests(t *testing.T, f fstest.MapFS, change func(*TestInput)) *report.Tes
 func TestRows(t *testing.T) {
 	for name, c := range map[string]struct {
 		results string
-		want    []string // name actual ok/failed/excluded
+		want    []string // name, actual result, ok/failed/excluded
 	}{
 		"as expected": {"results: [{policy: tag, rule: tag, resources: [good], result: pass}]",
 			[]string{"good pass ok"}},
@@ -85,7 +85,7 @@ func TestRows(t *testing.T) {
 			[]string{"bad  excluded: " + noRule}},
 		"no such policy": {"results: [{policy: typo, rule: tag, resources: [bad], result: pass}]",
 			[]string{"bad  failed"}},
-		"a rule elsewhere": {"results: [{policy: tag, rule: quota, resources: [good], result: pass}]",
+		"rule not evaluated before merge": {"results: [{policy: tag, rule: quota, resources: [good], result: pass}]",
 			[]string{"good  excluded: " + notEvaluated}},
 		"a policy elsewhere": {"results: [{policy: sweep, resources: [good], result: pass}]",
 			[]string{"good  excluded: " + notEvaluated}},
@@ -123,7 +123,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// A Context stands for the cluster and the registries of a test: what it does not hold does not exist.
+// A Context replaces the cluster and the registries of a test: objects and images that it lacks do not exist.
 func TestContext(t *testing.T) {
 	f := testFiles("context: context.yaml\nresults: [{policy: arch, resources: [good, bad], result: pass}, {policy: limit, " +
 		"resources: [good], result: pass}]")
@@ -184,7 +184,7 @@ func TestBrokenFiles(t *testing.T) {
 	}
 }
 
-// The report does not depend on how many tests run at a time.
+// The report does not depend on the number of concurrent tests.
 func TestWorkers(t *testing.T) {
 	f := fstest.MapFS{}
 	for i := range 20 {

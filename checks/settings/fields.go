@@ -28,7 +28,7 @@ var fieldsFile []byte
 // Fields are all fields of the settings, in the order of the documentation. Callers must not change them.
 var Fields = sync.OnceValue(func() (list []Field) {
 	if err := yaml.Unmarshal(fieldsFile, &list); err != nil {
-		panic(err) // a test reads it
+		panic(err) // fieldsFile is embedded, and a test reads it
 	}
 	return list
 })

@@ -116,7 +116,7 @@ func (f *form) words(n *yaml.Node, t reflect.Type, where string) {
 	}
 }
 
-// block checks the form of what blocks: a map, or a short form of it.
+// block checks the form of block: a map, or a short form.
 func (f *form) block(n, at *yaml.Node, where string) {
 	switch {
 	case n.Kind == yaml.MappingNode:
@@ -127,7 +127,7 @@ func (f *form) block(n, at *yaml.Node, where string) {
 	}
 }
 
-// policy checks the form of where policies are: text, or a map.
+// policy checks the form of an entry of policies: text, or a map.
 func (f *form) policy(n, at *yaml.Node, where string) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -207,7 +207,7 @@ func (s *Settings) at(value string, fields ...string) *yaml.Node {
 	return at
 }
 
-// line is the line of what at returns, 0 where there is no file.
+// line returns the line of what at returns, 0 if there is no file.
 func (s *Settings) line(value string, fields ...string) int {
 	if n := s.at(value, fields...); n != nil {
 		return n.Line

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Names is what a glob of the settings chooses among.
+// Names is the kind of things among which a glob of the settings selects.
 type Names string
 
-// What globs choose among.
+// The kinds of things.
 const (
 	NamesPolicies   Names = "policy"
 	NamesExceptions Names = "exception"
@@ -22,24 +22,24 @@ const (
 // Glob is a file, a folder or a glob that the settings name.
 type Glob struct {
 	Names Names
-	Field string // as people write it: "clusters.production.roots"
+	Field string // as written in the settings: "clusters.production.roots"
 	Text  string
-	Line  int // in the settings; 0: not known
+	Line  int // in the settings; 0: unknown
 }
 
-// Globs lists what the settings name in the repository.
+// Globs lists the globs of the settings for files in the repository.
 func (s *Settings) Globs() (list []Glob) {
 	s.eachGlob(func(g Glob, _ []string) { list = append(list, g) })
 	return list
 }
 
-// PolicyGlobs lists what the settings name as policies: those of the cluster whose settings these are.
+// PolicyGlobs lists the globs for policies, of the selected cluster (see In).
 func (s *Settings) PolicyGlobs() []Glob {
 	field := strings.Join(s.policiesField(), ".")
 	return slices.DeleteFunc(s.Globs(), func(g Glob) bool { return g.Field != field })
 }
 
-// policiesField is the field with the policies of the cluster whose settings these are.
+// policiesField returns the field with the policies of the selected cluster (see In).
 func (s *Settings) policiesField() []string {
 	if s.Clusters[s.cluster].Policies != nil {
 		return []string{"clusters", s.cluster, "policies"}

@@ -6,16 +6,16 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Inherit returns the settings of a repository whose organisation has some as well. A repository adds to what the
-// organisation has and narrows it, and never loosens it:
+// Inherit returns the settings of a repository whose organisation also has settings. A repository can add to the
+// organisation's settings and restrict them, and never loosen them:
 //
 //   - The policies and the exceptions of the organisation always apply, see [Settings.Inherits]; its approvers decide
 //     about exceptions to its policies.
 //   - What fails a check (block, unrendered, the levels of checks) is what either asks for.
 //   - How far checks go (mode), and who an account is in the cluster (identities), is the organisation's to say.
 //
-// Everything else is the repository's own. The problems are what of its settings does not count therefore, at their
-// lines; they are for reading.
+// Everything else is decided by the repository. The returned problems name the repository's settings that therefore
+// have no effect, with their lines. They do not fail the check.
 func (s *Settings) Inherit(from *Settings) (*Settings, []report.Problem) {
 	out := *s
 	out.inherits = from
@@ -39,12 +39,12 @@ func (s *Settings) Inherit(from *Settings) (*Settings, []report.Problem) {
 	return &out, ignored
 }
 
-// Inherits returns the settings of the organisation, nil where it has none.
+// Inherits returns the settings of the organisation, nil if there are none.
 func (s *Settings) Inherits() *Settings { return s.inherits }
 
-// OrganizationApprovers returns who decides about exceptions to what is inherited: whom the organisation's settings name,
-// else nil: who decides about all others. The owners of the code are the repository's to name: they count only where
-// the organisation says so.
+// OrganizationApprovers returns who may approve exceptions to inherited policies, if the organisation's settings name
+// anybody. Otherwise it returns nil, and the approvers of other exceptions decide. Code owners are named by the
+// repository, so they count only if the organisation says so.
 func (s *Settings) OrganizationApprovers() *report.Approvers {
 	from := s.inherits
 	if from == nil || len(from.Approvers.Users)+len(from.Approvers.Teams) == 0 {
@@ -55,5 +55,5 @@ func (s *Settings) OrganizationApprovers() *report.Approvers {
 	return &whom
 }
 
-// Demands reports whether the organisation's settings ask for a level of a check that needs no policies.
+// Demands reports whether the organisation's settings set the level of a check that needs no policies.
 func (s *Settings) Demands() bool { return s.inherits != nil && s.inherits.Checks != Checks{} }

@@ -13,12 +13,12 @@ func TestLimits(t *testing.T) {
 			`.lintel.yaml:2: limits: the field "layer" is not known: did you mean "layers"?`},
 		{"letter case", "limits:\n  filebytes: 5\n",
 			`.lintel.yaml:2: limits: the field "filebytes" is not known: did you mean "fileBytes"?`},
-		{"nothing like it", "limits: {timeout: 5m}\n", ".lintel.yaml:1: limits: the field \"timeout\" is not known: there are " +
+		{"no similar field", "limits: {timeout: 5m}\n", ".lintel.yaml:1: limits: the field \"timeout\" is not known: there are " +
 			"bases, depth, fileBytes, files, layers, nodes, resources"},
 		{"zero", "limits:\n  depth: 5\n  layers: 0\n",
 			".lintel.yaml:3: limits.layers: must be a whole number from 1 to 100000"},
 		{"negative", "limits: {nodes: -1}\n", ".lintel.yaml:1: limits.nodes: must be a whole number from 1 to 20000000"},
-		{"absurd", "limits: {depth: 1001}\n", "limits.depth: must be a whole number from 1 to 1000"},
+		{"above the maximum", "limits: {depth: 1001}\n", "limits.depth: must be a whole number from 1 to 1000"},
 		{"beyond int64", "limits: {fileBytes: 99999999999999999999}\n",
 			"limits.fileBytes: must be a whole number from 1 to 268435456"},
 		{"fraction", "limits: {bases: 1.5}\n", "limits.bases: must be a whole number"},
@@ -26,7 +26,7 @@ func TestLimits(t *testing.T) {
 		{"null", "limits: {files: null}\n", "limits.files: must be a whole number"},
 		{"list", "limits: [depth]\n",
 			".lintel.yaml:1: limits: must be a map with the fields fileBytes, "},
-		{"two", "limits: {depth: 0, nodes: 0}\n", "limits.nodes: must"},
+		{"two invalid limits", "limits: {depth: 0, nodes: 0}\n", "limits.nodes: must"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := Default()

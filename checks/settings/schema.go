@@ -155,19 +155,19 @@ func (f Field) describe(s SchemaNode) {
 	}
 }
 
-// Shape is that of Shaped. Fields may say more of a single check.
+// Shape implements Shaped. Fields may describe a single check further.
 func (Level) Shape(s SchemaNode) SchemaNode {
 	s["description"], s["default"] = "The level of the check.", LevelWarn
 	return s
 }
 
-// Shape is that of Shaped: a map, or the path of a file, a folder or a glob of the repository.
+// Shape implements Shaped: a map, or the path of a file, a folder or a glob in the repository.
 func (PolicyEntry) Shape(plain SchemaNode) SchemaNode {
 	plain["minProperties"], plain["dependencies"] = 1, SchemaNode{"ref": []string{"repository"}}
 	return SchemaNode{"anyOf": []SchemaNode{plain, {"type": "string", "minLength": 1}}}
 }
 
-// Shape is that of Shaped: a map, or a short form of it.
+// Shape implements Shaped: a map, or a short form.
 func (Block) Shape(plain SchemaNode) SchemaNode {
 	return SchemaNode{"anyOf": []SchemaNode{plain, {"type": "string", "enum": []string{blockNew, blockAll}}}}
 }

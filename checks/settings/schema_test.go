@@ -18,7 +18,7 @@ import (
 // published is the path of the committed schema.
 const published = "../../deploy/lintel.schema.json"
 
-// The committed schema is that of the type.
+// The committed schema is the one that Schema returns.
 func TestSchemaIsCurrent(t *testing.T) {
 	want, err := Schema()
 	if err != nil {
@@ -57,7 +57,7 @@ func TestEachFieldIsDocumentedOnce(t *testing.T) {
 		case reflect.Struct:
 			for name, field := range fieldTypes(of) {
 				p := strings.TrimPrefix(path+"."+name, ".")
-				if f, ok := fieldAt(p); (!ok || !told[f.Path]) && field != reflect.TypeFor[Level]() { // which tells of itself
+				if f, ok := fieldAt(p); (!ok || !told[f.Path]) && field != reflect.TypeFor[Level]() { // a Level describes itself
 					t.Errorf("Fields says nothing of %q", p)
 				}
 				seen[p] = true

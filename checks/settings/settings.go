@@ -105,7 +105,7 @@ type Kustomize struct {
 // (https://kubectl.docs.kubernetes.io/references/kustomize/cmd/build/).
 type LoadRestrictor string
 
-// The restrictions. What Flux builds is not restricted, whatever the settings say.
+// The restrictions. They do not apply to kustomizations that Flux builds.
 const (
 	LoadRestrictionsRootOnly LoadRestrictor = "LoadRestrictionsRootOnly" // those below its folder; the default
 	LoadRestrictionsNone     LoadRestrictor = "LoadRestrictionsNone"     // all of the repository

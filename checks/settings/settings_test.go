@@ -87,7 +87,7 @@ func TestParseSettings(t *testing.T) {
 		{"nearly annotations", "anotations: {max: 3}\n",
 			`.lintel.yaml:1: the field "anotations" is not known: did you mean "annotations"?`},
 		{"number for annotations", "annotations: 3\n", ".lintel.yaml:1: annotations: must be a map with the fields max"},
-		{"count", "approvers: {count: -1}\n", ".lintel.yaml:1: approvers.count: cannot be negative"},
+		{"negative count", "approvers: {count: -1}\n", ".lintel.yaml:1: approvers.count: cannot be negative"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := Default()
