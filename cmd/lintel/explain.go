@@ -46,10 +46,10 @@ func explained(cmd *cobra.Command, o showOptions, text string) ([]report.Explana
 	case err != nil:
 		return nil, fmt.Errorf("there is no check or message %q, and policies cannot be looked up: %w", text, err)
 	}
-	text = strings.ReplaceAll(text, " ", "")
+	name := strings.ReplaceAll(text, " ", "")
 	for _, e := range policies {
-		rule, of := strings.CutPrefix(text, e.Name+"/")
-		if e.Name == text || slices.Contains(e.Rules, text) || of && slices.Contains(e.Rules, rule) {
+		rule, of := strings.CutPrefix(name, e.Name+"/")
+		if e.Name == name || slices.Contains(e.Rules, name) || of && slices.Contains(e.Rules, rule) {
 			known = append(known, e)
 		}
 	}
