@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +82,10 @@ func varied() (list []report.Finding) {
 // TestFormatsAgree writes varied findings in all formats: each has the same level, sentence, place, advice and
 // suggested fix.
 func TestFormatsAgree(t *testing.T) {
+	known := []string{"text", "json", "markdown", "html", "github", "sarif", "junit", "policyreport"}
+	if names := Names[*report.Report](); !slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(known))) {
+		t.Errorf("there are the formats %q: say below where a new one has the place and the level of a finding", names)
+	}
 	for _, f := range varied() {
 		r := &report.Report{Conclusion: report.Failure, Title: "title", Findings: []report.Finding{f}}
 		out := map[string]string{}

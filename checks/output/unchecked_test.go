@@ -51,3 +51,18 @@ func TestUncheckedForOneReason(t *testing.T) {
 		}
 	}
 }
+
+// Every format names what was not checked, with its reason: a reader of that format alone must not take it for a pass.
+func TestEveryFormatNamesWhatWasNotChecked(t *testing.T) {
+	r := &report.Report{Conclusion: report.Neutral, Title: "1 deployment is not checked", NotChecked: []report.NotChecked{
+		{Root: "HelmRelease/shop/app", Path: "apps/source.yaml", Line: 13, Reason: "plainreason", Changed: true}}}
+	for _, name := range Names[*report.Report]() {
+		var b strings.Builder
+		if err := Write(name, &b, r, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), "plainreason") {
+			t.Errorf("%s does not say why:\n%s", name, b.String())
+		}
+	}
+}
