@@ -40,7 +40,7 @@ func missingClasses(f Facts) func(context.Context, Deployed) []Violation {
 			ctx, lookups := declared.For(unnoted{ctx}, s.Root)
 			all := f.Cluster.List(ctx, c.group, c.kind, "")
 			there := slices.ContainsFunc(all, func(o admission.Object) bool { return textAt(o, "/metadata/name") == name })
-			if !there && len(lookups.Why(c.kind+" for the parameters")) == 0 {
+			if !there && !lookups.Unknown() {
 				list = append(list, Violation{pointer, fmt.Sprintf("the cluster has no %s %q: %s", c.kind, name, c.lacking)})
 			}
 		}

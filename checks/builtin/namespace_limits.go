@@ -36,7 +36,11 @@ func (f *apiFacts) limited(ctx context.Context, s Deployed, effect string) (foun
 		template := mapAt(s.Object, at)
 		object = map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"], "spec": template["spec"]}
 	}
-	for _, v := range limits.Refuse(ctx, object) {
+	refused, failed := limits.Refuse(ctx, object)
+	if failed {
+		f.unusable.Store(s.Resource, "Kubernetes' own check of limits crashed on it")
+	}
+	for _, v := range refused {
 		if !filledIn(mapAt(s.Object, at+"/spec")) {
 			found = append(found, schema.Violation{Pointer: at + v.Pointer, Message: v.Message + ": " + effect})
 		}

@@ -121,6 +121,13 @@ func (l *Lookups) Why(what string) []report.Cause {
 	return l.unknown[longest]
 }
 
+// Unknown reports whether the answer to any look-up is unknown.
+func (l *Lookups) Unknown() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.unknown) > 0
+}
+
 // because records why something is unknown. words are texts of which the rule's description of it contains one.
 func (l *Lookups) because(causes []report.Cause, words ...string) {
 	l.mu.Lock()

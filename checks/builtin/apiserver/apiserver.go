@@ -44,7 +44,6 @@ func Look(ctx context.Context, object, old map[string]any, minor int) Answer {
 	if s == nil {
 		return Answer{Refused: custom(gvk, object)}
 	}
-	object = texts(object, old)
 	release := s.group.use()
 	out := s.look(ctx, gvk, object, old)
 	release()
@@ -53,6 +52,9 @@ func Look(ctx context.Context, object, old map[string]any, minor int) Answer {
 	}
 	var then Answer
 	emulate(uint(minor), func() { then = s.look(ctx, gvk, object, old) })
+	if then.Failed || then.Unread { // nothing is known of that version
+		return out
+	}
 	for _, list := range []struct{ now, then *[]schema.Violation }{
 		{&out.Refused, &then.Refused}, {&out.Fixed, &then.Fixed},
 	} {
@@ -102,6 +104,11 @@ func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, obj
 			out.Warned = warnings(object, s.WarningsOnCreate(ctx, now.object))
 		}
 		return out
+	}
+	if kept := texts(object, old); kept != nil {
+		if now, err = s.created(ctx, gvk, kept); err != nil {
+			return Answer{Unread: true}
+		}
 	}
 	s.kept(ctx, now, was)
 	created := out.Refused

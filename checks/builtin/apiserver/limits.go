@@ -23,27 +23,28 @@ import (
 type Limits struct{ Ranges, Quotas []map[string]any }
 
 // Refuse returns what limits have against a Pod or a PersistentVolumeClaim that is created: amounts that a LimitRange does not
-// allow, once its defaults are filled in, and requests and limits that a ResourceQuota makes every container state, and what is more than all of it
-// (https://kubernetes.io/docs/concepts/policy/limit-range/, https://kubernetes.io/docs/concepts/policy/resource-quotas/). How
-// much of a quota is used is not known. Limits that cannot be read say nothing.
-func (l Limits) Refuse(ctx context.Context, object map[string]any) (found []schema.Violation) {
+// allow, once its defaults are filled in, requests and limits that a ResourceQuota makes every container state, and what is more
+// than all of it (https://kubernetes.io/docs/concepts/policy/limit-range/,
+// https://kubernetes.io/docs/concepts/policy/resource-quotas/). How much of a quota is used is not known. Limits that cannot be
+// read say nothing: the API server refuses them. failed says that Kubernetes' code gave up, and nothing is known.
+func (l Limits) Refuse(ctx context.Context, object map[string]any) (found []schema.Violation, failed bool) {
 	if len(l.Ranges)+len(l.Quotas) == 0 {
-		return nil
+		return nil, false
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			found = nil
+			found, failed = nil, true
 		}
 	}()
 	gvk := apischema.FromAPIVersionAndKind("v1", text(object["kind"]))
 	s := strategyOf(gvk)
 	if s == nil {
-		return nil
+		return nil, false
 	}
 	defer s.group.use()()
 	now, err := s.created(ctx, gvk, object)
-	if err != nil {
-		return nil
+	if err != nil { // the API server refuses it for that
+		return nil, false
 	}
 	var ranges []*corev1.LimitRange
 	for _, o := range l.Ranges {
@@ -61,7 +62,7 @@ func (l Limits) Refuse(ctx context.Context, object map[string]any) (found []sche
 	case *core.Pod:
 		for _, r := range ranges {
 			if err := limitranger.PodMutateLimitFunc(r, o); err != nil {
-				return nil
+				return nil, true
 			}
 		}
 		for _, r := range ranges {
@@ -71,7 +72,7 @@ func (l Limits) Refuse(ctx context.Context, object map[string]any) (found []sche
 			found = append(found, unstated(o, q)...)
 		}
 	}
-	return found
+	return found, false
 }
 
 // written reads an object of Kubernetes with its defaults.

@@ -86,7 +86,11 @@ func TestLimits(t *testing.T) {
 				return list
 			}
 			var got []string
-			for _, v := range (apiserver.Limits{Ranges: read(tc.ranges...), Quotas: read(tc.quotas...)}).Refuse(t.Context(), read(tc.object)[0]) {
+			found, failed := apiserver.Limits{Ranges: read(tc.ranges...), Quotas: read(tc.quotas...)}.Refuse(t.Context(), read(tc.object)[0])
+			if failed {
+				t.Error("it failed")
+			}
+			for _, v := range found {
 				got = append(got, strings.TrimSpace(v.Pointer+" "+v.Message))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -192,12 +192,12 @@ func generated(now, was runtime.Object) {
 	}
 }
 
-// texts returns a Secret with the keys of the old stringData that it does not have: applying a manifest without them leaves them
-// in data, since the API server keeps no stringData.
+// texts returns a Secret with the keys of the old stringData that it does not have: applying a manifest without them leaves
+// them in data, since the API server keeps no stringData. It returns nil for what has no such keys.
 func texts(object, old map[string]any) map[string]any {
 	was, _ := old["stringData"].(map[string]any)
 	if object["kind"] != "Secret" || len(was) == 0 {
-		return object
+		return nil
 	}
 	data, _ := object["data"].(map[string]any)
 	now, _ := object["stringData"].(map[string]any)
