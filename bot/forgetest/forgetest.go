@@ -14,7 +14,7 @@ import (
 // GitHub implements methods of github.Client with the data in its fields. A test sets the fields between calls. It is
 // not safe for concurrent use.
 type GitHub struct {
-	forge.Client // nil: calls of methods that are not implemented below panic
+	forge.Client // nil: calls of methods that GitHub does not have panic
 
 	Installed   []forge.Installation
 	Repos       []forge.Repo                   // of all installations
