@@ -14,27 +14,36 @@ func Cautious(ctx context.Context, root roots.Root) context.Context {
 	return context.WithValue(ctx, askingKey{}, asking{Lookups: l, cautious: true})
 }
 
-// alike reports whether both roots have a namespaced object of the same kind, namespace and name. It caches the answer.
+// alike reports whether both roots have a namespaced object of the same kind, namespace and name.
 func (d *Objects) alike(ctx context.Context, a, b roots.Root) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	key := [2]roots.Root{a, b}
-	known, ok := d.common[key]
-	if ok {
-		return known
+	d.render(ctx, []roots.Root{a, b})
+	few, many := d.namesOf(a), d.namesOf(b)
+	if len(few) > len(many) {
+		few, many = many, few
 	}
-	d.render(ctx, key[:])
-	has := map[admission.Identity]bool{}
-	for i, root := range key {
-		for _, r := range d.roots[root] {
-			id := admission.IdentityOf(r.Object)
-			id.Version = ""
-			known = known || i == 1 && has[id]
-			has[id] = has[id] || i == 0 && id.Namespace != "" && id.Name != ""
+	for id := range few {
+		if many[id] {
+			return true
 		}
 	}
-	if ctx.Err() == nil {
-		d.common[key] = known
+	return false
+}
+
+// namesOf returns the namespaced objects of a root, once for all that ask. The lock is held.
+func (d *Objects) namesOf(root roots.Root) map[admission.Identity]bool {
+	resources, rendered := d.roots[root]
+	if known, ok := d.names[root]; ok || !rendered {
+		return known
 	}
-	return known
+	names := make(map[admission.Identity]bool, len(resources))
+	for _, r := range resources {
+		if id := admission.IdentityOf(r.Object); id.Namespace != "" && id.Name != "" {
+			id.Version = ""
+			names[id] = true
+		}
+	}
+	d.names[root] = names
+	return names
 }

@@ -42,7 +42,7 @@ type Objects struct {
 	given []roots.Root                      // roots whose resources Rendered got
 	// looked are the roots that were searched for one kind only, and not rendered completely.
 	looked map[roots.Root]bool
-	common map[[2]roots.Root]bool // see alike
+	names  map[roots.Root]map[admission.Identity]bool // see alike
 	blind  map[Blind]bool
 	unseen map[roots.Root][]doc.Error // why roots that were looked into declare less than they have
 	// last are the roots whose last known rendering answers, since a remote source cannot be fetched.
@@ -65,7 +65,7 @@ func New(set *deploy.Set, named []string) *Objects {
 	return &Objects{set: set, context: named, unseen: map[roots.Root][]doc.Error{}, blind: map[Blind]bool{},
 		last: map[Blind]time.Time{}, lacksLast: map[roots.Root]bool{}, kinds: map[string]*table{},
 		views: map[string]*view{}, answers: map[query]*released{},
-		roots: map[roots.Root][]*render.Resource{}, looked: map[roots.Root]bool{}, common: map[[2]roots.Root]bool{}}
+		roots: map[roots.Root][]*render.Resource{}, looked: map[roots.Root]bool{}, names: map[roots.Root]map[admission.Identity]bool{}}
 }
 
 // Rendered stores the resources and problems of a root, so that it is not rendered again.
