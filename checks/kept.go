@@ -8,13 +8,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// A report is kept as long as its inputs are the same: the commits, the fetched sources, the settings of the check and
-// the program. A report that depends on the time is not kept.
+// A report is kept as long as its inputs are the same: the commits, the fetched sources, what is known of other sources,
+// the settings of the check and the program. A report that depends on the time is not kept.
 
 // maxKeptWork limits how long the check of a kept report may take. Every limit of time in a check is longer, so none of
 // them can have changed the report.
@@ -29,21 +30,20 @@ func (k *kept) keptAt(change report.Change, previewTime time.Duration) (scope, n
 	}
 	change.Now, change.Cache, change.Git = time.Time{}, "", ""
 	var fetched string
-	first, last := false, false
+	last := false
 	if s := change.Sources; s != nil {
 		var lock remote.Lock
 		if json.Unmarshal(s.Lock, &lock) != nil {
 			return "", "", false
 		}
-		fetched, first, last, change.Sources = remote.New(lock, nil).ID()+s.GitDir, s.First, s.Last, nil
+		fetched, last, change.Sources = remote.New(lock, nil).ID()+s.GitDir, s.Last, nil
 	}
 	data, err := json.Marshal(struct {
 		Change  report.Change
 		Fetched string
-		First   bool
 		Last    bool
 		Preview time.Duration
-	}{change, fetched, first, last, previewTime})
+	}{change, fetched, last, previewTime})
 	if err != nil {
 		return "", "", false
 	}
@@ -62,7 +62,8 @@ func (k *kept) report(change report.Change, previewTime time.Duration) *report.R
 		return nil
 	}
 	var of keptReport
-	if json.Unmarshal(data, &of) != nil || lacksSource(&of.Report) && of.Last != k.renderings.LastDigest() {
+	if json.Unmarshal(data, &of) != nil || lacksSource(&of.Report) && of.Last != k.renderings.LastDigest() ||
+		!of.Answers.Same(change.Sources) {
 		return nil
 	}
 	if of.Report.Work != nil {
@@ -73,8 +74,9 @@ func (k *kept) report(change report.Change, previewTime time.Duration) *report.R
 
 // keptReport is the stored form of a report.
 type keptReport struct {
-	Report report.Report
-	Last   string // see render.Cache.LastDigest; it is compared if a source could not be fetched
+	Report  report.Report
+	Last    string        // see render.Cache.LastDigest; it is compared if a source could not be fetched
+	Answers *diff.Answers // see report.Sources.Ask
 }
 
 func lacksSource(r *report.Report) bool {
@@ -82,7 +84,7 @@ func lacksSource(r *report.Report) bool {
 }
 
 // keep stores a report whose check began at a time. It stores none whose check took longer than maxKeptWork.
-func (k *kept) keep(ctx context.Context, change report.Change, previewTime time.Duration, out *report.Report, begun time.Time) {
+func (k *kept) keep(ctx context.Context, change report.Change, previewTime time.Duration, out *report.Report, answers *diff.Answers, begun time.Time) {
 	took, most := time.Since(begun), maxKeptWork
 	if previewTime > 0 {
 		most = min(most, previewTime)
@@ -92,7 +94,7 @@ func (k *kept) keep(ctx context.Context, change report.Change, previewTime time.
 		return
 	}
 	if scope, name, ok := k.keptAt(change, previewTime); ok {
-		if data, err := json.Marshal(keptReport{*out, k.renderings.LastDigest()}); err == nil {
+		if data, err := json.Marshal(keptReport{*out, k.renderings.LastDigest(), answers}); err == nil {
 			_ = k.renderings.Disk.Put(scope, name, data) // if storing fails, the next check runs again
 		}
 	}

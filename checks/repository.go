@@ -106,7 +106,7 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 	}
 	r.objects.SetBlobLimit(r.settings.Limits.FileBytes)
 	r.objects.SetFileLimit(r.settings.Limits.Files)
-	r.remote.Limit(r.settings.Limits.FileBytes, r.settings.Limits.Files)
+	r.remote.Apply(r.settings.Limits.FileBytes, r.settings.Limits.Files, r.settings.Sources.Allow)
 	if err := t.Compare(); err != nil {
 		return err
 	}

@@ -37,7 +37,11 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 		k.renderings.Save() // also before a fetch, since another process may run the next round
 	}
 	if !repo.asksTime {
-		k.keep(ctx, change, c.PreviewTime, out, begun)
+		answers, err := repo.remote.Answers()
+		if err != nil {
+			return nil, err
+		}
+		k.keep(ctx, change, c.PreviewTime, out, answers, begun)
 	}
 	return out, nil
 }
@@ -48,9 +52,6 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	if change.Proposed != nil {
 		repo.asksTime = true // whether the rules ask for the time is not determined
 		return c.proposed(ctx, change, repo, k)
-	}
-	if wanted, err := k.expected(repo); wanted != nil || err != nil {
-		return &report.Report{Wanted: wanted}, err
 	}
 	repo.trees.Settle()
 	pairs, err := pair(ctx, change, repo, k)
@@ -121,7 +122,6 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 			return nil, err
 		}
 	}
-	k.expect(repo, change)
 	pairs.sides.Head.Renderer.SavePlaces(ctx)
 	pairs.sides.Base.Renderer.SavePlaces(ctx)
 	for _, one := range outcomes {

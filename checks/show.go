@@ -52,6 +52,7 @@ func (c *Checker) Show(ctx context.Context, q report.Query) (*report.Showing, er
 	if err != nil {
 		return nil, err
 	}
+	from.Apply(own.Limits.FileBytes, own.Limits.Files, own.Sources.Allow)
 	s := &shower{Query: q, objects: objects, tree: t, settings: own, problems: problems, graphs: &k.graphs,
 		config: render.Config{Namespaced: kinds.HasNamespace, Sources: have, Cache: &k.renderings,
 			Progress: progress.From(ctx)}}

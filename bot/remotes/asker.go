@@ -42,7 +42,7 @@ type hosted struct {
 }
 
 // open returns the fetchers for sources of the base and for sources that only the change names. left is the remaining
-// time for all fetches, which decreases until they are closed.
+// time for all fetches, which each fetch reduces.
 func (a *asker) open(kept *remote.Store, asking Request, left *time.Duration) (base, head Fetcher,
 	done func(), err error) {
 	o := a.c.Fetch
@@ -50,12 +50,11 @@ func (a *asker) open(kept *remote.Store, asking Request, left *time.Duration) (b
 	if o.Policy, err = a.c.Policy.Narrow(asking.Allow); err != nil {
 		return nil, nil, nil, err
 	}
-	begun := time.Now()
 	within := *left
 	if asking.Within > 0 {
 		within = min(within, asking.Within)
 	}
-	o.Deadline, o.Timeout = begun.Add(within), a.c.Budget/2
+	o.Deadline, o.Timeout = time.Now().Add(within), a.c.Budget/2
 	if since := time.Since(a.change.Since); !a.change.Since.IsZero() && (o.Fresh == 0 || since < o.Fresh) {
 		o.Fresh = max(since, time.Nanosecond) // zero would be the default
 	}
@@ -82,8 +81,7 @@ func (a *asker) open(kept *remote.Store, asking Request, left *time.Duration) (b
 		shared.Close()
 		return nil, nil, nil, err
 	}
-	return &logged{shared, a.log}, &logged{own, a.log}, func() {
-		*left = max(0, *left-time.Since(begun))
+	return &logged{shared, a.log, left}, &logged{own, a.log, left}, func() {
 		shared.Close()
 		own.Close()
 	}, nil
@@ -267,15 +265,30 @@ func (a *asker) who(ctx context.Context) ([]string, error) {
 	return a.authors, nil
 }
 
-// logged is a fetcher that logs what could not be had.
+// logged is a fetcher that logs what could not be had, and reduces the time that is left for fetching.
 type logged struct {
 	Fetcher
-	log *slog.Logger
+	log  *slog.Logger
+	left *time.Duration
 }
 
-// Fetch implements sources.Fetcher.
+// Fetch implements Fetcher.
 func (t *logged) Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, error) {
+	begun := time.Now()
 	lock, err := t.Fetcher.Fetch(ctx, wants)
+	*t.left = max(0, *t.left-time.Since(begun))
+	t.tell(lock)
+	return lock, err
+}
+
+// Known implements Fetcher.
+func (t *logged) Known(ctx context.Context, wants []remote.Want) (remote.Lock, error) {
+	lock, err := t.Fetcher.Known(ctx, wants)
+	t.tell(lock)
+	return lock, err
+}
+
+func (t *logged) tell(lock remote.Lock) {
 	for _, e := range lock {
 		if e.Failure != nil {
 			t.log.Info("a remote source could not be fetched", "kind", string(e.Want.Kind), "url", withoutSecrets(e.Want),
@@ -286,7 +299,6 @@ func (t *logged) Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, e
 				"kind", string(e.Want.Kind), "url", withoutSecrets(e.Want), "name", e.Want.Name, "first", e.Changed)
 		}
 	}
-	return lock, err
 }
 
 // withoutSecrets is the address of a want without what can be secret: user, password and query.

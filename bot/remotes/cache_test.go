@@ -463,22 +463,3 @@ func TestMakeRoom(t *testing.T) {
 		}
 	}
 }
-
-// What a fork is given may be older than what the base is: nothing is expected of its changes.
-func TestForksPrefetchNothing(t *testing.T) {
-	_, p := newWeb(t, func(http.ResponseWriter, *http.Request) {})
-	for _, fork := range []bool{false, true} {
-		kept, err := newSourceServer(t, t.TempDir(), p, time.Hour).For(t.Context(), Change{Repo: forge.Repo{Installation: 7}, Fork: fork})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := kept.Until(t.Context(), func(have *report.Sources) (json.RawMessage, error) {
-			if have.First == fork {
-				t.Errorf("fork %t: first %t", fork, have.First)
-			}
-			return nil, nil
-		}); err != nil {
-			t.Error(err)
-		}
-	}
-}

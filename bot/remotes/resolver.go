@@ -15,9 +15,11 @@ import (
 )
 
 // Fetcher fetches wants into a store; *fetch.Fetcher implements it. A source that cannot be fetched is an entry with
-// the reason; the error is of the store or of the context.
+// the reason; the error is of the store or of the context. Known has entries only for the wants that need not be
+// fetched.
 type Fetcher interface {
 	Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, error)
+	Known(ctx context.Context, wants []remote.Want) (remote.Lock, error)
 }
 
 // Resolver fetches sources for one check or command, and returns the same result for repeated requests. It is not safe
@@ -32,8 +34,8 @@ type Resolver struct {
 	// unknown. Nil: no repository is private.
 	Private func(ctx context.Context, address string) (forge.Repo, bool)
 
-	// Fork means that the change comes from a fork: nothing is fetched in advance, since the fork could then get older
-	// content than the base.
+	// Fork means that the change comes from a fork: what only the change names is not answered before all wants of the
+	// base are known, since the base would then get the content that a fork may get, which may be older.
 	Fork bool
 
 	// Defaults returns the address of the repository with the organisation's defaults, empty where it has none; nil: none
@@ -44,6 +46,7 @@ type Resolver struct {
 	PreviewTime time.Duration
 
 	lock    remote.Lock
+	results map[remote.Want]remote.Entry // those of lock
 	named   []string
 	preview time.Duration // that was spent on previews
 	rounds  int           // in which something was fetched for them
@@ -127,13 +130,15 @@ func (s *Resolver) Until(ctx context.Context, do func(*report.Sources) (wanted j
 		_, err := do(nil)
 		return err
 	}
+	ask, end := s.asking(ctx)
+	defer end()
 	for round := 1; ; round++ {
+		given := len(s.lock)
 		data, err := json.Marshal(s.lock)
 		if err != nil {
 			return fmt.Errorf("writing the list of fetched sources: %w", err)
 		}
-		wanted, err := do(&report.Sources{GitDir: s.GitDir, Lock: data, First: round == 1 && len(s.lock) == 0 && !s.Fork,
-			Last: round >= maxRounds})
+		wanted, err := do(&report.Sources{GitDir: s.GitDir, Lock: data, Last: round >= maxRounds, Ask: ask})
 		if err != nil || len(wanted) == 0 || round >= maxRounds {
 			return err
 		}
@@ -145,30 +150,24 @@ func (s *Resolver) Until(ctx context.Context, do func(*report.Sources) (wanted j
 		if err != nil {
 			return &Error{err}
 		}
-		s.lock = append(s.lock, got...)
-		if len(got) == 0 && !request.Prefetch || len(s.lock) >= maxWants { // it was told what became of each, or of enough
+		s.add(got)
+		if len(s.lock) == given || len(s.lock) >= maxWants { // it was told what became of each, or of enough
 			round = maxRounds - 1
 		}
 	}
 }
 
 func (s *Resolver) fetch(ctx context.Context, request remote.Request) (lock remote.Lock, err error) {
-	if request.Prefetch {
-		return s.prefetch(ctx, request)
-	}
-	known := map[remote.Want]bool{}
-	for _, e := range s.lock {
-		known[e.Want] = true
-	}
+	taken := map[remote.Want]bool{}
 	var given, base, head, preview []remote.Want
 	for _, a := range request.Wants {
 		if a.Base && a.Want.Kind == remote.Git {
 			s.named = append(s.named, a.Want.URL)
 		}
-		if known[a.Want] || len(known) >= maxWants {
+		if _, known := s.results[a.Want]; known || taken[a.Want] || len(s.lock)+len(taken) >= maxWants {
 			continue
 		}
-		known[a.Want] = true
+		taken[a.Want] = true
 		switch {
 		case a.Given:
 			given = append(given, a.Want)
@@ -210,36 +209,80 @@ func (s *Resolver) fetch(ctx context.Context, request remote.Request) (lock remo
 	return append(lock, more...), err
 }
 
-// prefetchTime limits the wait for sources that may not be needed.
-const prefetchTime = 10 * time.Second
-
-// prefetch fetches sources that were not requested yet. Since the base may not name them any more, they count as named
-// by the change only. A source that cannot be fetched in this way or in time is requested later. It does not ask who
-// may read a git repository, since that costs requests to GitHub.
-func (s *Resolver) prefetch(ctx context.Context, request remote.Request) (remote.Lock, error) {
-	base, head, end, err := s.Open(Request{Allow: request.Allow, Named: s.named, Within: prefetchTime})
-	if err != nil {
-		return nil, ctx.Err() // whoever wants something is told
-	}
-	defer end()
-	same := base == head // who asks does not matter
-	var wants []remote.Want
-	for _, a := range request.Wants {
-		if len(wants) < maxWants/2 && (same || a.Want.Kind != remote.Git) {
-			wants = append(wants, a.Want)
+// asking returns the function for report.Sources.Ask, until it is ended. What it answers is part of the lock.
+func (s *Resolver) asking(ctx context.Context) (ask func(json.RawMessage) json.RawMessage, end func()) {
+	opened := map[string]*sides{}
+	open := func(allow []string) (*sides, error) {
+		key := fmt.Sprintf("%t %q", allow == nil, allow)
+		if opened[key] == nil {
+			base, head, end, err := s.Open(Request{Allow: allow, Named: s.named})
+			if err != nil {
+				return nil, err // the request for what is not answered tells it
+			}
+			opened[key] = &sides{base, head, end}
 		}
+		return opened[key], nil
 	}
-	if len(wants) == 0 {
-		return nil, nil
+	return func(wants json.RawMessage) json.RawMessage {
+			var request remote.Request
+			if json.Unmarshal(wants, &request) != nil {
+				return nil
+			}
+			lock := remote.Lock{}
+			for _, a := range request.Wants {
+				allow := request.Allow
+				if a.Given {
+					allow = nil
+				}
+				if from, err := open(allow); err == nil {
+					lock = append(lock, s.known(ctx, a, from)...)
+				}
+			}
+			data, _ := json.Marshal(lock) // an entry is valid JSON
+			return data
+		}, func() {
+			for _, one := range opened {
+				one.end()
+			}
+		}
+}
+
+// sides are the fetchers for what the base names, and for what only the change does.
+type sides struct {
+	base, head Fetcher
+	end        func()
+}
+
+// known returns the entry for a want that need not be fetched, else nothing.
+func (s *Resolver) known(ctx context.Context, a remote.Asked, from *sides) remote.Lock {
+	if e, known := s.results[a.Want]; known {
+		return remote.Lock{e}
 	}
-	lock, err := head.Fetch(ctx, wants)
-	if err != nil {
-		return nil, ctx.Err()
+	by := from.base
+	switch shared := a.Base || a.Given; {
+	case len(s.lock) >= maxWants, !shared && s.Fork:
+		return nil
+	case !shared:
+		by = from.head
+	case a.Base && a.Want.Kind == remote.Git:
+		s.named = append(s.named, a.Want.URL)
 	}
-	lasting := same && request.Allow == nil // else others may ask for what the settings do not allow
-	return slices.DeleteFunc(lock, func(e remote.Entry) bool {
-		return e.Failure != nil && (!lasting || e.Failure.Passing)
-	}), nil
+	got, err := by.Known(ctx, []remote.Want{a.Want})
+	if err != nil || len(got) != 1 || got[0].Failure != nil && by != from.base {
+		return nil // as the base may get it, if it wants it, too
+	}
+	s.add(got)
+	return got
+}
+
+func (s *Resolver) add(lock remote.Lock) {
+	if s.results == nil {
+		s.results = map[remote.Want]remote.Entry{}
+	}
+	for _, e := range lock {
+		s.results[e.Want] = e
+	}
+	s.lock = append(s.lock, lock...)
 }
 
 // get fetches what the base names, and what only the change does.

@@ -14,23 +14,29 @@ import (
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
-// side is a fetcher that has everything but what is missing.
+// side is a fetcher that has everything, and knows what is called so.
 type side struct {
-	got     []remote.Want
-	err     error
-	missing string // the address that cannot be had
+	got []remote.Want
+	err error
 }
 
 func (s *side) Fetch(_ context.Context, wants []remote.Want) (lock remote.Lock, _ error) {
 	s.got = append(s.got, wants...)
 	for _, w := range wants {
-		if s.missing != "" && (w.URL == s.missing || w.URL == "late") {
-			lock = append(lock, remote.Entry{Want: w, Failure: &remote.Failure{Message: "not there", Passing: w.URL == "late"}})
-			continue
-		}
 		lock = append(lock, remote.Entry{Want: w, Tree: "t"})
 	}
 	return lock, s.err
+}
+
+func (s *side) Known(_ context.Context, wants []remote.Want) (lock remote.Lock, _ error) {
+	for _, w := range wants {
+		if rest, ok := strings.CutPrefix(w.URL, "known "); ok && strings.HasPrefix(rest, "gone") {
+			lock = append(lock, remote.Entry{Want: w, Failure: &remote.Failure{Message: "not there"}})
+		} else if ok {
+			lock = append(lock, remote.Entry{Want: w, Tree: "t"})
+		}
+	}
+	return lock, nil
 }
 
 func newStore() (s *Resolver, base, head *side, named *[]string) {
@@ -87,61 +93,87 @@ func TestWantIsFetchedOnceForItsSide(t *testing.T) {
 	}
 }
 
-// What is expected is got like what only a change names, and what cannot be had so is asked for once more. Where it does
-// not matter who asks, everything is an answer. It is asked for in the first round alone.
-func TestPrefetchUsesOnlyNamedSources(t *testing.T) {
-	chart := func(name string) remote.Asked {
-		return remote.Asked{Want: remote.Want{Kind: remote.Chart, URL: name}}
-	}
+// A job may ask for what need not be fetched. Its requests that have an answer are part of the lock, and are not fetched.
+// The head gets no failure where the base may have another answer, and nothing at all for a fork.
+func TestKnownSourcesAreNotFetched(t *testing.T) {
+	of := func(name string, base bool) remote.Asked { return asked(name, base) }
+	given := remote.Asked{Want: remote.Want{Kind: remote.Git, URL: "known given"}, Given: true}
 	for _, c := range []struct {
-		name  string
-		same  bool
-		allow []string
-		got   string // in the expected round, with those that failed
+		name       string
+		same, fork bool
+		wants      []remote.Asked
+		got        string
 	}{
-		{"two who ask", false, nil, "there"},
-		{"one who asks", true, nil, "there gone! git"}, // and nothing of what may be there a while later
-		{"not all is allowed", true, []string{}, "there git"},
+		{"both sides", false, false, []remote.Asked{of("known a", true), of("known b", false), of("new", true), given},
+			"known a, known b, known given"},
+		{"failures", false, false, []remote.Asked{of("known gone", true), of("known gone 2", false)}, "known gone!"},
+		{"failures where nobody is special", true, false, []remote.Asked{of("known gone", true), of("known gone 2", false)},
+			"known gone!, known gone 2!"},
+		{"the base asks second", false, false, []remote.Asked{of("known gone", false), of("known gone", true)}, "known gone!"},
+		{"the head asks second", false, false, []remote.Asked{of("known gone", true), of("known gone", false)},
+			"known gone!, known gone!"},
+		{"a fork", false, true, []remote.Asked{of("known a", true), of("known b", false)}, "known a"},
+		{"a fork asks for what the base has", false, true, []remote.Asked{of("known a", true), of("known a", false)},
+			"known a, known a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			base, head := &side{}, &side{missing: "gone"}
+			base, head := &side{}, &side{}
 			if c.same {
 				base = head
 			}
-			s := &Resolver{GitDir: "/store", Open: func(Request) (Fetcher, Fetcher, func(), error) {
-				return base, head, func() {}, nil
+			opened, ended := 0, 0
+			s := &Resolver{GitDir: "/store", Fork: c.fork, Open: func(Request) (Fetcher, Fetcher, func(), error) {
+				opened++
+				return base, head, func() { ended++ }, nil
 			}}
 			var got []string
-			rounds := 0
+			var locks []string
 			err := s.Until(t.Context(), func(have *report.Sources) (json.RawMessage, error) {
-				if rounds++; have.First != (rounds == 1) {
-					t.Errorf("round %d: first %t", rounds, have.First)
+				if locks = append(locks, string(have.Lock)); len(locks) > 1 {
+					return nil, nil
 				}
-				if have.First {
-					return json.Marshal(remote.Request{Prefetch: true, Allow: c.allow,
-						Wants: []remote.Asked{chart("there"), chart("gone"), chart("late"), asked("git", false)}})
-				}
-				for _, e := range s.Lock() {
-					url := e.Want.URL
-					if e.Failure != nil {
-						url += "!"
+				for _, a := range c.wants {
+					request, err := json.Marshal(remote.Request{Wants: []remote.Asked{a}})
+					if err != nil {
+						t.Fatal(err)
 					}
-					got = append(got, url)
+					var lock remote.Lock
+					if err := json.Unmarshal(have.Ask(request), &lock); err != nil {
+						t.Fatal(err)
+					}
+					for _, e := range lock {
+						url := e.Want.URL
+						if e.Failure != nil {
+							url += "!"
+						}
+						got = append(got, url)
+					}
 				}
-				return nil, nil
+				return json.Marshal(remote.Request{Wants: c.wants})
 			})
-			if strings.Join(got, " ") != c.got || err != nil || len(base.got) > 0 && !c.same {
-				t.Errorf("got %q, of the base %v, %v", got, base.got, err)
+			if list := strings.Join(got, ", "); list != c.got || err != nil {
+				t.Errorf("got %s, %v", list, err)
+			}
+			for _, w := range slices.Concat(base.got, head.got) {
+				if strings.Contains(", "+strings.ReplaceAll(c.got, "!", "")+", ", ", "+w.URL+", ") {
+					t.Errorf("%s is fetched although it is known", w.URL)
+				}
+			}
+			if len(locks) != 2 || strings.Count(locks[1], "known a\"") > 1 || opened != ended {
+				t.Errorf("rounds %q, opened %d, ended %d", locks, opened, ended)
 			}
 		})
 	}
 }
 
-// A store that cannot be opened is told to who wants something, not to who may.
-func TestPrefetchWithoutAStore(t *testing.T) {
+// A store that cannot be opened is an error of the request for a want, not of the question.
+func TestNothingIsKnownWithoutAStore(t *testing.T) {
 	s := &Resolver{Open: func(Request) (Fetcher, Fetcher, func(), error) { return nil, nil, nil, errors.New("no room") }}
-	if lock, err := s.prefetch(t.Context(), remote.Request{}); lock != nil || err != nil {
-		t.Errorf("%v, %v", lock, err)
+	ask, end := s.asking(t.Context())
+	defer end()
+	request, err := json.Marshal(remote.Request{Wants: []remote.Asked{asked("a", true)}})
+	if got := string(ask(request)); err != nil || got != "[]" || ask([]byte("{")) != nil {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 

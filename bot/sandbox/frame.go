@@ -14,7 +14,7 @@ import (
 
 // protocol is the version of the frames. Parent and child are the same binary, so another version means that another
 // program answers.
-const protocol = 6
+const protocol = 7
 
 // maxRequest is the maximum size of a frame to the child.
 const maxRequest = 16 << 20
@@ -44,12 +44,27 @@ type request struct {
 	Change  *report.Change `json:"change,omitempty"`
 	Query   *report.Query  `json:"query,omitempty"`
 	Steps   bool           `json:"steps,omitempty"` // send frames with a Step before the answer
+	Asks    bool           `json:"asks,omitempty"`  // send frames with an Ask for what report.Sources.Ask knows
+}
+
+// sources are the remote sources of a job, nil where it has none.
+func (q request) sources() *report.Sources {
+	if q.Query != nil {
+		return q.Query.Sources
+	}
+	return q.Change.Sources
+}
+
+// known is the reply to a frame with an Ask.
+type known struct {
+	Lock json.RawMessage `json:"lock"`
 }
 
 // answer is the result of a job: exactly one of Inspection, Report, Showing and Failed. A frame with a Step only
-// reports progress, and the answer follows.
+// reports progress, one with an Ask waits for the reply, and the answer follows.
 type answer struct {
 	Step       *progress.Step     `json:"step,omitempty"`
+	Ask        json.RawMessage    `json:"ask,omitempty"`
 	Inspection *report.Inspection `json:"inspection,omitempty"`
 	Report     *report.Report     `json:"report,omitempty"`
 	Showing    *report.Showing    `json:"showing,omitempty"`

@@ -221,7 +221,7 @@ func (s *seat) do(ctx context.Context, owner string, q request) (*answer, error)
 	if q.Change != nil {
 		q.Change.Git = cmp.Or(q.Change.Git, s.cfg.Git)
 	}
-	q.Steps = progress.From(ctx) != nil
+	q.Steps, q.Asks = progress.From(ctx) != nil, q.sources() != nil && q.sources().Ask != nil
 	c := s.child
 	c.stderr.reset()
 	var a answer
@@ -369,7 +369,7 @@ func (s *Sandbox) exchange(ctx context.Context, c *child, send, receive any) err
 			result <- err
 			return
 		}
-		result <- s.receive(ctx, c, receive) // says more than the broken pipe
+		result <- s.receive(ctx, c, send, receive) // says more than the broken pipe
 	}()
 	var err error
 	select {
@@ -388,19 +388,26 @@ func (s *Sandbox) exchange(ctx context.Context, c *child, send, receive any) err
 	return err
 }
 
-// receive reads the answer of a child, and tells the steps before it to whom the context names.
-func (s *Sandbox) receive(ctx context.Context, c *child, v any) error {
+// receive reads the answer of a child. Before that, it tells the steps to whom the context names, and replies to what
+// the child asks.
+func (s *Sandbox) receive(ctx context.Context, c *child, sent, v any) error {
 	tell := progress.From(ctx)
 	for {
 		err := readFrame(c.out, v, s.cfg.OutputLimit)
 		a, ok := v.(*answer)
+		q, _ := sent.(request)
 		switch {
-		case err != nil || !ok || a.Step == nil:
+		case err != nil || !ok || a.Step == nil && a.Ask == nil:
 			return err
-		case tell == nil:
-			return fmt.Errorf("%w: nobody asked for steps", errNotFrame)
+		case a.Step != nil && tell == nil, a.Ask != nil && !q.Asks:
+			return fmt.Errorf("%w: nobody asked for it", errNotFrame)
+		case a.Step != nil:
+			tell(*a.Step)
+		default:
+			if err := writeFrame(c.in, known{q.sources().Ask(a.Ask)}, maxRequest); err != nil && !isBrokenPipe(err) {
+				return err
+			}
 		}
-		tell(*a.Step)
 		*a = answer{}
 	}
 }

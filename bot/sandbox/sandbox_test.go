@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +94,13 @@ func act(ctx context.Context, c report.Change) (*report.Report, error) {
 		title = strconv.Itoa(os.Getpid())
 	case "steps":
 		progress.From(ctx).Count("rendering", 2).Begin("a")
+	case "ask":
+		if c.Sources == nil || c.Sources.Ask == nil {
+			return &report.Report{Title: "nobody answers"}, nil
+		}
+		title = string(c.Sources.Ask(json.RawMessage(`"one"`))) + string(c.Sources.Ask(json.RawMessage(`"two"`)))
+	case "false ask":
+		writeFrame(os.Stdout, answer{Ask: json.RawMessage(`"one"`)}, maxRequest)
 	case "false step":
 		writeFrame(os.Stdout, answer{Step: &progress.Step{Doing: "nothing"}}, maxRequest)
 	case "error":
@@ -247,6 +255,33 @@ func TestSteps(t *testing.T) {
 	var crash *Crash
 	if _, err := b.Run(t.Context(), report.Change{Head: "false step"}); !errors.As(err, &crash) || crash.Reason != reasonProtocol {
 		t.Errorf("a step that nobody asked for: %v", err)
+	}
+}
+
+// A child may ask which sources are known while it does a job, if somebody answers. A child that asks although nobody
+// answers breaks the protocol.
+func TestAsks(t *testing.T) {
+	b := testSandbox(t, nil)
+	asked := func(wants json.RawMessage) json.RawMessage { return json.RawMessage(`["` + string(wants[1:4]) + `"]`) }
+	for name, c := range map[string]struct {
+		sources *report.Sources
+		want    string
+	}{
+		"somebody answers": {&report.Sources{Ask: asked}, `["one"]["two"]`},
+		"nobody answers":   {&report.Sources{}, "nobody answers"},
+		"no sources":       {nil, "nobody answers"},
+		"nothing is known": {&report.Sources{Ask: func(json.RawMessage) json.RawMessage { return nil }}, "nullnull"},
+	} {
+		for range 2 {
+			rep, err := b.Run(t.Context(), report.Change{Head: "ask", Sources: c.sources})
+			if err != nil || rep.Title != c.want {
+				t.Errorf("%s: %v, %v", name, rep, err)
+			}
+		}
+	}
+	var crash *Crash
+	if _, err := b.Run(t.Context(), report.Change{Head: "false ask"}); !errors.As(err, &crash) || crash.Reason != reasonProtocol {
+		t.Errorf("a question that nobody answers: %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -72,7 +73,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, checker Checker) er
 		if s.Confine {
 			renewProcessorTime(s)
 		}
-		job, end := stepping(ctx, q, out)
+		job, end := stepping(ctx, q, r, out)
 		a := work(job, q, checker)
 		end()
 		a.Memory = held(s.Memory / 4)
@@ -96,21 +97,36 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, checker Checker) er
 // stepPause is the least time between two steps that are told.
 const stepPause = 200 * time.Millisecond
 
-// stepping returns the context of a job, with a teller that writes frames where somebody waits for them, until it is ended.
-func stepping(ctx context.Context, q request, out io.Writer) (job context.Context, end func()) {
-	if !q.Steps {
-		return ctx, func() {}
-	}
+// stepping returns the context of a job, with a teller that writes frames where somebody waits for them, until it is
+// ended. Until then, the sources of the job can be asked, where somebody answers.
+func stepping(ctx context.Context, q request, in io.Reader, out io.Writer) (job context.Context, end func()) {
 	var mu sync.Mutex
 	over := false
-	tell := progress.Func(func(s progress.Step) {
+	write := func(a answer) (written bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		if !over { // else a frame would follow the answer
-			_ = writeFrame(out, answer{Step: &s}, maxRequest) // the answer finds a broken pipe, too
+		if over { // else a frame would follow the answer
+			return false
 		}
-	})
-	return progress.With(ctx, tell.Seldom(stepPause, time.Now)), func() {
+		return writeFrame(out, a, maxRequest) == nil // the answer finds a broken pipe, too
+	}
+	if q.Steps {
+		tell := progress.Func(func(s progress.Step) { write(answer{Step: &s}) })
+		ctx = progress.With(ctx, tell.Seldom(stepPause, time.Now))
+	}
+	if s := q.sources(); q.Asks && s != nil {
+		var asking sync.Mutex
+		s.Ask = func(wants json.RawMessage) json.RawMessage {
+			asking.Lock()
+			defer asking.Unlock()
+			var k known
+			if !write(answer{Ask: wants}) || readFrame(in, &k, maxRequest) != nil {
+				return nil
+			}
+			return k.Lock
+		}
+	}
+	return ctx, func() {
 		mu.Lock()
 		defer mu.Unlock()
 		over = true

@@ -32,6 +32,8 @@ func (f *fetcherDouble) Fetch(_ context.Context, wants []remote.Want) (lock remo
 	return lock, f.err
 }
 
+func (f *fetcherDouble) Known(context.Context, []remote.Want) (remote.Lock, error) { return nil, nil }
+
 // wants has the sandbox want one thing before it has a result, and returns what gets it.
 func (b *bench) wants(t *testing.T) (f *fetcherDouble, changes *[]remotes.Change) {
 	t.Helper()

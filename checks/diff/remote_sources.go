@@ -1,10 +1,14 @@
 package diff
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/remote"
@@ -13,12 +17,15 @@ import (
 
 // RemoteSources are the fetched remote sources of a check, with a record of what each use of them needs.
 type RemoteSources struct {
-	objects    *tree.Objects // nil: nothing was fetched
+	open       func() (*tree.Objects, error) // once
+	opened     atomic.Pointer[tree.Objects]  // nil: nothing was read
+	limit      func(*tree.Objects)           // see Apply
+	allow      []string                      // see Apply
 	base, head *remote.Sources
 	lookups    [2]*remote.Sources
 	preview    *remote.Sources
-	first      bool
 	last       bool
+	ask        func(request json.RawMessage) json.RawMessage // see report.Sources
 }
 
 // OpenRemoteSources opens the fetched sources. Without s, the result has none and requests none. held is a cache of
@@ -31,42 +38,112 @@ func OpenRemoteSources(ctx context.Context, s *report.Sources, git string, held 
 	if err := json.Unmarshal(s.Lock, &lock); err != nil {
 		return nil, fmt.Errorf("reading the source cache: %w", err)
 	}
-	o := &RemoteSources{first: s.First, last: s.Last}
-	trees := func(string) (*tree.Tree, error) { return nil, tree.ErrNoObject }
-	if len(lock) > 0 {
-		var err error
-		if o.objects, err = tree.Open(ctx, tree.Config{GitDir: s.GitDir, Git: git, Store: held}); err != nil {
+	o := &RemoteSources{last: s.Last, ask: s.Ask}
+	o.open = sync.OnceValues(func() (*tree.Objects, error) {
+		objects, err := tree.Open(ctx, tree.Config{GitDir: s.GitDir, Git: git, Store: held})
+		if err == nil && o.limit != nil {
+			o.limit(objects)
+		}
+		o.opened.Store(objects)
+		return objects, err
+	})
+	o.head = remote.New(lock, func(id string) (*tree.Tree, error) {
+		objects, err := o.open()
+		if err != nil {
 			return nil, err
 		}
-		trees = o.objects.Tree
+		return objects.Tree(id)
+	})
+	o.head.Provisional = !s.Last
+	o.base = o.head.Aside()
+	o.base.Base = true
+	if o.ask != nil { // until the settings are known, only for sources that the caller named
+		o.head.Ask(func(a remote.Asked) (remote.Entry, bool) {
+			if !a.Given {
+				return remote.Entry{}, false
+			}
+			return o.answer(a)
+		})
 	}
-	o.base, o.head = remote.New(lock, trees), remote.New(lock, trees)
-	o.base.Provisional, o.head.Provisional = !s.Last, !s.Last
 	o.lookups, o.preview = [2]*remote.Sources{o.base.Aside(), o.head.Aside()}, o.head.Aside()
 	return o, nil
 }
 
 // Close closes the store of fetched objects.
 func (o *RemoteSources) Close() {
-	if o != nil && o.objects != nil {
-		_ = o.objects.Close()
+	if o == nil {
+		return
+	}
+	if objects := o.opened.Load(); objects != nil {
+		_ = objects.Close()
 	}
 }
 
 // Err returns the error that some requested object could not be read: the result of the check does not count then.
 func (o *RemoteSources) Err() error {
-	if o.objects == nil || o.objects.Err() == nil {
+	objects := o.opened.Load()
+	if objects == nil || objects.Err() == nil {
 		return nil
 	}
-	return fmt.Errorf("the source cache cannot be read completely: %w", o.objects.Err())
+	return fmt.Errorf("the source cache cannot be read completely: %w", objects.Err())
 }
 
-// Limit limits the bytes of one file, and the number of files and folders.
-func (o *RemoteSources) Limit(bytes int64, files int) {
-	if o.objects != nil {
-		o.objects.SetBlobLimit(bytes)
-		o.objects.SetFileLimit(files)
+// Apply applies the settings: it limits the bytes of one file, and the number of files and folders, and lets sources
+// that allow (sources.allow) covers be asked for.
+func (o *RemoteSources) Apply(bytes int64, files int, allow []string) {
+	o.limit = func(objects *tree.Objects) {
+		objects.SetBlobLimit(bytes)
+		objects.SetFileLimit(files)
 	}
+	if objects := o.opened.Load(); objects != nil {
+		o.limit(objects)
+	}
+	if o.ask == nil || o.head == nil {
+		return
+	}
+	o.allow = allow
+	o.head.Ask(o.answer)
+}
+
+// answer returns the result for a want that report.Sources.Ask knows.
+func (o *RemoteSources) answer(a remote.Asked) (remote.Entry, bool) {
+	request, err := json.Marshal(remote.Request{Wants: []remote.Asked{a}, Allow: o.allow})
+	if err != nil {
+		return remote.Entry{}, false
+	}
+	var lock remote.Lock
+	if err := json.Unmarshal(o.ask(request), &lock); err != nil || len(lock) != 1 || lock[0].Want != a.Want {
+		return remote.Entry{}, false
+	}
+	return lock[0], true
+}
+
+// Answers are what report.Sources.Ask answered in a check. Its result counts while they are the same.
+type Answers struct {
+	Request, Lock json.RawMessage
+}
+
+// Answers returns the answers so far, nil where there are none.
+func (o *RemoteSources) Answers() (*Answers, error) {
+	if o.head == nil || len(o.head.Told()) == 0 {
+		return nil, nil
+	}
+	told, request, lock := o.head.Told(), remote.Request{Allow: o.allow}, remote.Lock{}
+	for _, a := range slices.SortedFunc(maps.Keys(told), func(a, b remote.Asked) int { return remote.Compare(a.Want, b.Want) }) {
+		request.Wants, lock = append(request.Wants, a), append(lock, told[a])
+	}
+	var out Answers
+	var err error
+	if out.Request, err = json.Marshal(request); err != nil {
+		return nil, err
+	}
+	out.Lock, err = json.Marshal(lock)
+	return &out, err
+}
+
+// Same reports whether the answers are the same now.
+func (a *Answers) Same(s *report.Sources) bool {
+	return a == nil || s != nil && s.Ask != nil && bytes.Equal(s.Ask(a.Request), a.Lock)
 }
 
 // Sources returns the sources for rendering the base and the head. Each records what its side needs.
@@ -87,16 +164,6 @@ func (o *RemoteSources) Wanted(allow []string) (json.RawMessage, error) {
 // LookupsWanted is Wanted for objects that policies look up.
 func (o *RemoteSources) LookupsWanted(allow []string) (json.RawMessage, error) {
 	return o.request(allow, o.Lookups)
-}
-
-// First reports whether likely needed sources may be requested in advance: see report.Sources.
-func (o *RemoteSources) First() bool { return o.first }
-
-// Used lists the fetched sources that rendering the base needed, sorted.
-func (o *RemoteSources) Used() []remote.Want {
-	list := slices.Concat(o.base.Used(), o.lookups[0].Used())
-	slices.SortFunc(list, remote.Compare)
-	return slices.Compact(list)
 }
 
 // PreviewWants reports whether PreviewWanted returns a request.

@@ -145,10 +145,11 @@ type Showing struct {
 type Sources struct {
 	GitDir string          `json:"gitDir"` // of the store, absolute
 	Lock   json.RawMessage `json:"lock"`   // a render/remote.Lock: this package knows nothing of it
-	// First says that nothing was requested yet, so that likely needed sources may be requested at once.
-	First bool `json:"first,omitempty"`
 	// Last says that nothing more will be fetched. Otherwise, a check that needs more only returns a request.
 	Last bool `json:"last,omitempty"`
+	// Ask takes a render/remote.Request and returns a render/remote.Lock with the results that are known without
+	// fetching. Nil: there are none but those of Lock.
+	Ask func(request json.RawMessage) (lock json.RawMessage) `json:"-"`
 }
 
 // PolicySource is a source of policies outside of the repository: below a path of another git repository.

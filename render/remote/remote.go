@@ -77,8 +77,6 @@ type Request struct {
 	Wants []Asked `json:"wants"`
 	// Allow limits what may be fetched of wants that are not Given: a pattern must match the address. nil: no limit.
 	Allow []string `json:"allow"`
-	// Prefetch means that no rendering wants it yet, but the base did when the repository was last checked.
-	Prefetch bool `json:"expected,omitempty"`
 }
 
 var userInfo = regexp.MustCompile(`://[^/?#\s]*@`)
@@ -151,22 +149,63 @@ type Sources struct {
 	// Provisional means that everything is rendered again if something was missing. So what depends on a missing source
 	// need not be rendered without it.
 	Provisional bool
+	Base        bool // the base wants them, see Asked
 
-	trees func(id string) (*tree.Tree, error)
-	known map[Want]Entry
+	trees   func(id string) (*tree.Tree, error)
+	results *results
+	mu      sync.Mutex
+	missed  map[Want]bool // requested wants that were missing
+	given   map[Want]bool
+}
+
+// results are the results for wants. All Sources of a check share them, so that they see the same content.
+type results struct {
 	mu    sync.Mutex
-	asked map[Want]bool // requested wants, and whether they are in the lock
-	given map[Want]bool
+	known map[Want]Entry
+	ask   func(Asked) (Entry, bool) // see Sources.Ask; nil: there is nobody to ask
+	open  map[Asked]bool            // what ask could not answer
+	told  map[Asked]Entry           // what it did
 }
 
 // New returns the sources of a lock. trees opens a tree of the store by its object id.
 func New(lock Lock, trees func(id string) (*tree.Tree, error)) *Sources {
-	s := &Sources{trees: trees, known: map[Want]Entry{}}
+	s := &Sources{trees: trees, results: &results{known: map[Want]Entry{}, told: map[Asked]Entry{}}}
 	s = s.Aside()
 	for _, e := range lock {
-		s.known[e.Want] = e
+		s.results.known[e.Want] = e
 	}
 	return s
+}
+
+// Ask sets what is asked for the wants that the lock lacks. It returns false for a want that must be fetched first.
+func (s *Sources) Ask(ask func(Asked) (Entry, bool)) {
+	s.results.mu.Lock()
+	defer s.results.mu.Unlock()
+	s.results.ask, s.results.open = ask, map[Asked]bool{}
+}
+
+// Told returns the wants that the function of Ask answered, with its answers.
+func (s *Sources) Told() map[Asked]Entry {
+	s.results.mu.Lock()
+	defer s.results.mu.Unlock()
+	return maps.Clone(s.results.told)
+}
+
+// result returns the result for a want, if it is known or can be had without fetching.
+func (s *Sources) result(w Want) (Entry, bool) {
+	r, asked := s.results, Asked{Want: w, Base: s.Base, Given: s.IsGiven(w)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e, ok := r.known[w]; ok || r.ask == nil || r.open[asked] {
+		return e, ok
+	}
+	e, ok := r.ask(asked)
+	if !ok {
+		r.open[asked] = true
+		return Entry{}, false
+	}
+	r.known[w], r.told[asked] = e, e
+	return e, true
 }
 
 // Get returns the source for a want. The error is ErrWanted where it was not tried, a *Failure where it could not be
@@ -175,10 +214,10 @@ func (s *Sources) Get(w Want) (*Source, error) {
 	if s == nil {
 		return nil, ErrWanted
 	}
-	s.note(s.asked, w)
-	e, ok := s.known[w]
+	e, ok := s.result(w)
 	switch {
 	case !ok:
+		s.note(s.missed, w)
 		return nil, ErrWanted
 	case e.Failure != nil:
 		return nil, e.Failure
@@ -196,7 +235,7 @@ func (s *Sources) Aside() *Sources {
 	if s == nil {
 		return nil
 	}
-	return &Sources{Provisional: s.Provisional, trees: s.trees, known: s.known, asked: map[Want]bool{}, given: map[Want]bool{}}
+	return &Sources{Provisional: s.Provisional, Base: s.Base, trees: s.trees, results: s.results, missed: map[Want]bool{}, given: map[Want]bool{}}
 }
 
 // note adds a want to a set.
@@ -225,7 +264,7 @@ func (s *Sources) Lacks(w Want) bool {
 	if s == nil {
 		return true
 	}
-	e, ok := s.known[w]
+	e, ok := s.result(w)
 	return !ok || e.Failure != nil && !e.Failure.Broken
 }
 
@@ -234,14 +273,14 @@ func (s *Sources) Digest(w Want) string {
 	if s == nil {
 		return ""
 	}
-	e, ok := s.known[w]
+	e, ok := s.result(w)
 	if !ok {
 		return ""
 	}
-	s.note(s.asked, w)
 	return e.digest()
 }
 
+// digest identifies the content of an entry.
 func (e Entry) digest() string {
 	data, err := json.Marshal(e)
 	if err != nil {
@@ -255,30 +294,21 @@ func (s *Sources) ID() string {
 	if s == nil {
 		return ""
 	}
+	s.results.mu.Lock()
+	defer s.results.mu.Unlock()
 	sum := sha256.New()
-	for _, w := range slices.SortedFunc(maps.Keys(s.known), Compare) {
-		fmt.Fprintln(sum, s.known[w].digest())
+	for _, w := range slices.SortedFunc(maps.Keys(s.results.known), Compare) {
+		fmt.Fprintln(sum, s.results.known[w].digest())
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Wanted lists the requested wants that are missing, sorted.
-func (s *Sources) Wanted() []Want { return s.whatWasAsked(false) }
-
-// Used lists the requested wants that are in the lock, sorted.
-func (s *Sources) Used() []Want { return s.whatWasAsked(true) }
-
-func (s *Sources) whatWasAsked(there bool) (list []Want) {
+// Wanted lists the requested wants that were missing, sorted: also those for which Ask had an answer later.
+func (s *Sources) Wanted() []Want {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for w := range s.asked {
-		if _, known := s.known[w]; known == there {
-			list = append(list, w)
-		}
-	}
-	slices.SortFunc(list, Compare)
-	return list
+	return slices.SortedFunc(maps.Keys(s.missed), Compare)
 }

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -37,6 +38,42 @@ func TestSources(t *testing.T) {
 	}
 	if s.Digest(there) == "" || s.Digest(there) == s.Digest(gone) || s.Digest(other) != "" {
 		t.Error("digests")
+	}
+}
+
+// A want that the lock lacks is asked for once for each side. All sources of a check see the answer. It stays wanted for
+// who asked in vain before, since that was rendered without it.
+func TestAsk(t *testing.T) {
+	var asked []string
+	head := New(nil, func(string) (*tree.Tree, error) { return &tree.Tree{}, nil })
+	base := head.Aside()
+	base.Base = true
+	head.Ask(func(a Asked) (Entry, bool) {
+		asked = append(asked, fmt.Sprint(a.Want.URL, " ", a.Base, " ", a.Given))
+		return Entry{Want: a.Want, Tree: "t"}, a.Base && a.Want.URL == "a"
+	})
+	a, b := Want{URL: "a"}, Want{URL: "b"}
+	for range 2 {
+		if _, err := head.Get(b); !errors.Is(err, ErrWanted) || head.Digest(b) != "" || !head.Lacks(b) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := head.Get(a); !errors.Is(err, ErrWanted) {
+		t.Errorf("got %v", err)
+	}
+	for _, s := range []*Sources{base, base.Aside(), head} {
+		if e, err := s.Get(a); err != nil || e.Entry.Tree != "t" || s.Digest(a) == "" || s.Lacks(a) {
+			t.Errorf("got %+v, %v", e, err)
+		}
+	}
+	if want := []string{"b false false", "a false false", "a true false"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+	if !slices.Equal(head.Wanted(), []Want{a, b}) || len(base.Wanted()) > 0 {
+		t.Errorf("wanted %v, of the base %v", head.Wanted(), base.Wanted())
+	}
+	if told := head.Told(); len(told) != 1 || told[Asked{Want: a, Base: true}].Tree != "t" {
+		t.Errorf("told %v", told)
 	}
 }
 

@@ -148,6 +148,11 @@ type Note struct {
 	Failed   time.Time `json:"failed,omitzero"`
 }
 
+// Entry returns the entry for a want whose note this is. It must have a tree.
+func (n Note) Entry(w Want) Entry {
+	return Entry{Want: w, Tree: n.Tree, Revision: n.Revision, Digest: n.Digest, Changed: n.Changed}
+}
+
 func (s *Store) notePath(key string) string {
 	return filepath.Join(s.o.Dir, notesDir, key[:2], key+".json")
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -351,6 +352,18 @@ func TestOffline(t *testing.T) {
 	f := n.fetcher("", func(o *Options) { o.Store, o.Offline = s, true })
 	had(t, f, chartWant("1.x"))
 	refused(t, f, chartWant("1.2.3"), false, "network is not used")
+	// It is known without the network what there is, and that there is no more.
+	wants := []remote.Want{chartWant("1.2.3"), chartWant("1.x")}
+	fetched, err := f.Fetch(t.Context(), wants)
+	known, err2 := f.Known(t.Context(), wants)
+	if err != nil || err2 != nil || len(known) != 2 || !reflect.DeepEqual(known, fetched) {
+		t.Errorf("known %+v, %v; fetched %+v, %v", known, err2, fetched, err)
+	}
+	// With the network, an old answer is none.
+	f = n.fetcher("", func(o *Options) { o.Store = s })
+	if known, err := f.Known(t.Context(), wants); len(known) > 0 || err != nil {
+		t.Errorf("known %+v, %v", known, err)
+	}
 	if sizes, err := f.store.Sizes(); err != nil || len(sizes) != 1 || sizes[chartWant("1.x")] == 0 {
 		t.Errorf("got %+v, %v", sizes, err)
 	}

@@ -40,6 +40,26 @@ func (f *Fetcher) Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, 
 	return lock, nil
 }
 
+// Known returns entries for the wants that need not be fetched, sorted: those that Fetch would take from the store, and
+// those that may not be fetched. It returns an error if the store fails.
+func (f *Fetcher) Known(ctx context.Context, wants []remote.Want) (remote.Lock, error) {
+	var lock remote.Lock
+	for _, w := range wants {
+		_, n, err := f.held(ctx, w)
+		switch failure := failureOf(err); {
+		case failure != nil:
+			lock = append(lock, remote.Entry{Want: w, Failure: failure})
+		case err != nil:
+			return nil, err
+		case n.Tree != "":
+			lock = append(lock, n.Entry(w))
+		}
+	}
+	slices.SortFunc(lock, func(a, b remote.Entry) int { return remote.Compare(a.Want, b.Want) })
+	gone, err := f.gone(ctx, lock)
+	return slices.DeleteFunc(lock, func(e remote.Entry) bool { return slices.Contains(gone, e.Want) }), err
+}
+
 func (f *Fetcher) all(ctx context.Context, wants []remote.Want) (remote.Lock, error) {
 	lock := make(remote.Lock, len(wants))
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -104,7 +124,7 @@ func (f *Fetcher) one(ctx context.Context, w remote.Want) (remote.Entry, error) 
 	n, err := f.note(ctx, w)
 	switch failure := failureOf(err); {
 	case err == nil:
-		return remote.Entry{Want: w, Tree: n.Tree, Revision: n.Revision, Digest: n.Digest, Changed: n.Changed}, nil
+		return n.Entry(w), nil
 	case outer.Err() != nil:
 		return remote.Entry{}, context.Cause(outer)
 	case failure == nil && ctx.Err() != nil:
@@ -115,18 +135,24 @@ func (f *Fetcher) one(ctx context.Context, w remote.Want) (remote.Entry, error) 
 	return remote.Entry{}, err
 }
 
-// note returns the result for a want, from the store if that is recent enough.
-func (f *Fetcher) note(ctx context.Context, w remote.Want) (remote.Note, error) {
+// held returns the note of a want from the store, if that is recent enough, and the zero Note if it has to be fetched.
+func (f *Fetcher) held(ctx context.Context, w remote.Want) (job, remote.Note, error) {
 	j, err := f.job(ctx, w)
 	if err != nil {
-		return remote.Note{}, err
+		return j, remote.Note{}, err
 	}
 	n, err := f.known(ctx, j)
 	if err != nil || n.Tree != "" {
-		return n, err
+		return j, n, err
 	}
-	if err := f.mayAsk(j.url); err != nil {
-		return remote.Note{}, err
+	return j, remote.Note{}, f.mayAsk(j.url)
+}
+
+// note returns the result for a want, from the store if that is recent enough.
+func (f *Fetcher) note(ctx context.Context, w remote.Want) (remote.Note, error) {
+	j, n, err := f.held(ctx, w)
+	if err != nil || n.Tree != "" {
+		return n, err
 	}
 	unlock, err := f.store.Lock(ctx, j.key)
 	if err != nil {
