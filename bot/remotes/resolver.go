@@ -50,6 +50,8 @@ type Resolver struct {
 	named   []string
 	preview time.Duration // that was spent on previews
 	rounds  int           // in which something was fetched for them
+
+	questions int // see known
 }
 
 // Change describes the change for which sources are fetched.
@@ -258,9 +260,10 @@ func (s *Resolver) known(ctx context.Context, a remote.Asked, from *sides) remot
 	if e, known := s.results[a.Want]; known {
 		return remote.Lock{e}
 	}
+	s.questions++ // an answer may take a request to GitHub
 	by := from.base
 	switch shared := a.Base || a.Given; {
-	case len(s.lock) >= maxWants, !shared && s.Fork:
+	case s.questions > maxWants, !shared && s.Fork:
 		return nil
 	case !shared:
 		by = from.head
