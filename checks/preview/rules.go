@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
@@ -36,6 +37,10 @@ func previewRules(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 	b, err := newSide(in, now, decide(in, now.Exceptions, in.Trees.Proposes, in.After), a)
 	if err != nil {
 		return nil, err
+	}
+	if !e.Concerns(builtin.Policy) && a.sameFacts(b) {
+		a.checks, b.checks = nil, nil // their results are the same
+		a.reviewer, b.reviewer = a.reviewerWith(a.decision.Effective), b.reviewerWith(b.decision.Effective)
 	}
 	pr := newComparison(a, b, states)
 	pr.has, pr.secrets, pr.wants = in.Has, in.Secrets, in.Wants

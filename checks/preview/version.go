@@ -73,6 +73,13 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 	return s, nil
 }
 
+// sameFacts reports whether the built-in checks see the same in both versions.
+func (s *side) sameFacts(other *side) bool {
+	a, b := s.rules.Settings, other.rules.Settings
+	return s.sides == other.sides && s.declared == other.declared && a.Version() == b.Version() &&
+		slices.Equal(a.Complete(), b.Complete())
+}
+
 func (s *side) reviewerWith(counting []*engine.Exception) *review.Reviewer {
 	return review.By(s.rules, s.checks, report.User{}, s.declared, counting)
 }

@@ -85,6 +85,9 @@ func (e *Edits) Everything() { e.all = true }
 // Any reports whether any result may differ.
 func (e *Edits) Any() bool { return e.all || len(e.names) > 0 }
 
+// Concerns reports whether results of a policy may differ although it is the same.
+func (e *Edits) Concerns(policy string) bool { return e.all || e.names[policy] }
+
 // differing returns the files that the other list does not have with the same content.
 func differing(a, b []Source) (old, now []Source) {
 	content := func(list []Source) map[string][]byte {
