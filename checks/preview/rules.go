@@ -38,7 +38,7 @@ func previewRules(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 	if err != nil {
 		return nil, err
 	}
-	if !e.Concerns(builtin.Policy) && a.sameFacts(b) {
+	if !e.ConcernsChecks(builtin.Policy) && a.sameFacts(b) {
 		a.checks, b.checks = nil, nil // their results are the same
 		a.reviewer, b.reviewer = a.reviewerWith(a.decision.Effective), b.reviewerWith(b.decision.Effective)
 	}

@@ -24,6 +24,7 @@ type Edits struct {
 	Touched    map[string]bool           // files with a document whose text differs, on either side
 	Places     map[string]report.Problem // places of the differing documents of policies, at the head if they exist there
 	all        bool                      // any result may differ
+	mutates    bool                      // any result of a policy may differ
 	admission  bool
 	names      map[string]bool // policies whose results may differ; with all, any may
 }
@@ -48,7 +49,7 @@ func Compare(before, after *Sources) *Edits {
 		for _, side := range [][]engine.RuleDocument{gone, come} {
 			for _, d := range side {
 				e.Files[d.Path] = true
-				e.all = e.all || d.Mutates
+				e.mutates = e.mutates || d.Mutates
 				e.admission = e.admission || d.Admission
 				if !exceptions {
 					e.Places[d.FullName()] = report.Problem{Path: d.Path, Line: d.Line}
@@ -83,10 +84,11 @@ func Compare(before, after *Sources) *Edits {
 func (e *Edits) Everything() { e.all = true }
 
 // Any reports whether any result may differ.
-func (e *Edits) Any() bool { return e.all || len(e.names) > 0 }
+func (e *Edits) Any() bool { return e.all || e.mutates || len(e.names) > 0 }
 
-// Concerns reports whether results of a policy may differ although it is the same.
-func (e *Edits) Concerns(policy string) bool { return e.all || e.names[policy] }
+// ConcernsChecks reports whether results of the built-in checks may differ, which look at objects before any policy
+// mutates them. name is their name in exceptions.
+func (e *Edits) ConcernsChecks(name string) bool { return e.all || e.names[name] }
 
 // differing returns the files that the other list does not have with the same content.
 func differing(a, b []Source) (old, now []Source) {
@@ -130,7 +132,7 @@ func unlike(a, b []engine.RuleDocument) (gone, come []engine.RuleDocument) {
 
 // Concerned returns the files with policies whose results may differ, and those with policies that mutate objects.
 func (e *Edits) Concerned(sources []Source) []Source {
-	if e.all {
+	if e.all || e.mutates {
 		return sources
 	}
 	concerns := func(d engine.RuleDocument) bool {
