@@ -37,6 +37,7 @@ type worklist struct {
 	done       sync.Once              // remote charts were followed, too
 	work       sync.Mutex             // held while deployments are added
 	built      sync.Map               // by builtKey: builtObjects
+	read       sync.Map               // by path: the objects of a file, see inFile
 	placements sync.Map               // by roots.Root: Placement
 	reached    sync.Map               // results of reaches, by what they depend on
 	holds      func() map[string]bool // see holdsDeployers
@@ -166,26 +167,41 @@ func (w *worklist) arriving(p string, shaping, plain []roots.Root, added map[roo
 	if whole && len(plain) == 0 {
 		return list
 	}
-	data, id, err := w.index.Tree().ReadFile(p)
-	if err != nil || !holdsAny(graph.Plain(p, data, w.limits.Source), names) {
-		return list // another check reports the file
-	}
-	documents, _ := doc.Parse(p, data, w.limits.Source) // the root of the file reports syntax errors
-	for i, document := range documents {
-		for j, node := range doc.Unlist(document) {
-			if !slices.Contains(kinds, doc.Text(node, "kind")) || w.index.Deploying.Dropped(p, node) {
-				continue
-			}
-			object := gitops.FromNode(p, node).Identified(fmt.Sprint(p, " ", id, " ", i, " ", j))
-			if !whole {
-				list = append(list, object)
-				continue
-			}
+	for _, object := range w.inFile(p, names) {
+		switch {
+		case !slices.Contains(kinds, object.Kind()):
+		case !whole:
+			list = append(list, object)
+		default:
 			for _, root := range plain {
 				list = append(list, object.In(From(root)))
 			}
 		}
 	}
+	return list
+}
+
+// inFile returns the objects of a file that deploy something, or that such objects read, if it contains one of some
+// names. The file is parsed once.
+func (w *worklist) inFile(p string, names []string) (list []gitops.Object) {
+	data, id, err := w.index.Tree().ReadFile(p)
+	if err != nil || !holdsAny(graph.Plain(p, data, w.limits.Source), names) {
+		return nil // another check reports the file
+	}
+	if known, ok := w.read.Load(p); ok {
+		return known.([]gitops.Object)
+	}
+	deploying, context := gitops.Kinds()
+	documents, _ := doc.Parse(p, data, w.limits.Source) // the root of the file reports syntax errors
+	for i, document := range documents {
+		for j, node := range doc.Unlist(document) {
+			kind := doc.Text(node, "kind")
+			if (slices.Contains(deploying, kind) || slices.Contains(context, kind)) && !w.index.Deploying.Dropped(p, node) {
+				list = append(list, gitops.FromNode(p, node).Identified(fmt.Sprint(p, " ", id, " ", i, " ", j)))
+			}
+		}
+	}
+	w.read.Store(p, list)
 	return list
 }
 
