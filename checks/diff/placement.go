@@ -37,17 +37,22 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 	if inHead {
 		at.after = of(head, root)
 	}
+	if len(at.before.Clusters) > 0 && len(at.after.Clusters) > 0 && base.IsAdopted(root, head) {
+		at.before.Clusters = nil
+	}
 	if inBase && inHead && !at.after.Implied {
-		at.added = without(at.after.Clusters, at.before.Clusters)
+		at.added = without(at.after.Clusters, at.before.Clusters, became)
 	}
 	if inBase && inHead && !at.before.Implied && !slices.ContainsFunc(base.Deployers(root), head.IsUnseen) {
-		at.removed = without(at.before.Clusters, at.after.Clusters)
+		at.removed = without(at.before.Clusters, at.after.Clusters, gitops.Cluster.Becomes)
 	}
-	if len(at.added) == 1 && len(at.removed) == 1 && at.added[0].MayBe(at.removed[0]) {
-		at.added, at.removed = nil, nil
-	}
+	at.added, at.removed = taken(at.added, at.removed, mayHaveBeen), taken(at.removed, at.added, gitops.Cluster.MayBecome)
 	return at
 }
+
+// became and mayHaveBeen are Becomes and MayBecome for a cluster after the change, and one before it.
+func became(later, c gitops.Cluster) bool      { return c.Becomes(later) }
+func mayHaveBeen(later, c gitops.Cluster) bool { return c.MayBecome(later) }
 
 // Apart reports whether two roots are certainly deployed to different clusters. A root of the base only counts as
 // deployed where the base deploys it.
@@ -64,9 +69,11 @@ func (s Sides) Apart(a, b roots.Root) bool {
 	})
 }
 
-// without lists the clusters that are not in others.
-func without(list, others []gitops.Cluster) []gitops.Cluster {
-	return slices.DeleteFunc(slices.Clone(list), func(c gitops.Cluster) bool { return slices.ContainsFunc(others, c.Same) })
+// without lists the clusters that are the same as none of others.
+func without(list, others []gitops.Cluster, same func(c, other gitops.Cluster) bool) []gitops.Cluster {
+	return slices.DeleteFunc(slices.Clone(list), func(c gitops.Cluster) bool {
+		return slices.ContainsFunc(others, func(other gitops.Cluster) bool { return same(c, other) })
+	})
 }
 
 // moves reports whether the root is newly deployed to a cluster, or no longer deployed to one.
@@ -137,7 +144,7 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 			deployed[to] = true
 			for _, from := range deleted[k] {
 				if from.Root == to.Root || len(from.clusters) == 0 || !slices.ContainsFunc(to.clusters, func(c gitops.Cluster) bool {
-					return slices.ContainsFunc(from.clusters, c.MayBe)
+					return slices.ContainsFunc(from.clusters, func(before gitops.Cluster) bool { return before.MayBecome(c) })
 				}) {
 					continue
 				}
@@ -158,8 +165,8 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 				}
 			}
 			had := left[m.to]
-			left[m.to] = taken(had, left[m.from])
-			left[m.from] = taken(left[m.from], had)
+			left[m.to] = taken(had, left[m.from], mayHaveBeen)
+			left[m.from] = taken(left[m.from], had, gitops.Cluster.MayBecome)
 			if len(left[m.to]) < len(had) {
 				of[m.to] = append(of[m.to], m.from)
 			}
@@ -219,12 +226,12 @@ func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 }
 
 // taken lists the clusters that match none of others, each of which matches at most one.
-func taken(list, others []gitops.Cluster) (left []gitops.Cluster) {
+func taken(list, others []gitops.Cluster, match func(c, other gitops.Cluster) bool) (left []gitops.Cluster) {
 	others = slices.Clone(others)
 	for _, c := range list {
 		i := slices.Index(others, c)
 		if i < 0 {
-			i = slices.IndexFunc(others, c.MayBe)
+			i = slices.IndexFunc(others, func(other gitops.Cluster) bool { return match(c, other) })
 		}
 		if i < 0 {
 			left = append(left, c)

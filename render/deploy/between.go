@@ -23,7 +23,8 @@ func Between(base, head *Set, changed, links []string) []roots.Root {
 	list = append(list, included(base, head, changed)...)
 	if base.Deploying.Any() || head.Deploying.Any() {
 		followReleases(base.found(), head.found())
-		differs := append(differently(base, head, &list), differently(head, base, &list)...)
+		adopted := adopted(base, head)
+		differs := append(differently(base, head, adopted, &list), differently(head, base, adopted, &list)...)
 		// A folder that has its own deployment on one side may be deployed as it is on the other.
 		list = append(list, base.Reach(differs, nil)...)
 		list = append(list, head.Reach(differs, nil)...)
@@ -94,11 +95,12 @@ func followReleases(base, head *worklist) {
 }
 
 // differently adds the roots that objects of one tree deploy, but those of the other tree do not, or differently, or to
-// another cluster. It returns the files by which the graph finds the roots that these deployments replace.
-func differently(of, other *Set, list *[]roots.Root) (files []string) {
+// another cluster, or that are adopted. It returns the files by which the graph finds the roots that these deployments
+// replace.
+func differently(of, other *Set, adopted map[string]bool, list *[]roots.Root) (files []string) {
 	theirs, all := other.found().known(), sync.OnceValue(of.all)
 	for id, one := range of.found().known() {
-		if same := theirs[id]; same != nil && same.Digest() == one.Digest() &&
+		if same := theirs[id]; same != nil && !adopted[id] && same.Digest() == one.Digest() &&
 			slices.Equal(other.found().reaches(same), of.found().reaches(one)) {
 			continue
 		}
@@ -114,6 +116,21 @@ func differently(of, other *Set, list *[]roots.Root) (files []string) {
 		}
 	}
 	return files
+}
+
+// adopted returns the IDs of the deployments of the base that IsAdopted is about.
+func adopted(base, head *Set) map[string]bool {
+	ids, known := map[string]bool{}, base.found().known()
+	if !slices.ContainsFunc(head.found().sorted(), func(one *Deployment) bool {
+		same := known[one.id]
+		return one.Release == nil && one.External == nil && (same == nil || same.Digest() != one.Digest()) && base.Counterpart(one) != nil
+	}) {
+		return ids // no object deploys another folder
+	}
+	for id, one := range known {
+		ids[id] = base.found().isLive(one) && base.isAdopted(one.top(), head, 0)
+	}
+	return ids
 }
 
 // HasFormer reports whether a root of an earlier tree still exists as files, although it may no longer be a root.

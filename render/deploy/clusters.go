@@ -25,7 +25,7 @@ func (s *Set) Placement(root roots.Root) Placement {
 	}
 	p := Placement{Clusters: w.clustersOf(s.liveDeployers(root), map[string]bool{})}
 	if len(p.Clusters) == 0 && s.hasDeployers(root) {
-		p = Placement{[]gitops.Cluster{gitops.ClusterOfFolder(root.Path)}, true}
+		p = Placement{[]gitops.Cluster{w.clusterOf(root.Path)}, true}
 	}
 	w.placements.Store(root, p)
 	return p
@@ -110,44 +110,111 @@ func (w *worklist) clustersOf(list []*Deployment, passed map[string]bool) (clust
 // clustersOfObject lists the clusters that contain the object of a deployment, which is in a file or in a root without
 // a deployment.
 func (w *worklist) clustersOfObject(one *Deployment, passed map[string]bool) (clusters []gitops.Cluster) {
-	file, including := one.Where.Path, map[string]bool{}
+	file := one.file()
+	if !passed[file] {
+		passed[file] = true
+		var above []*Deployment
+		for _, other := range w.holding(one) {
+			switch {
+			case other == one && one.Kind == gitops.Flux: // the first object of a cluster deploys itself
+				clusters = append(clusters, gitops.Cluster{By: gitops.ByFolder, Name: other.Path})
+			case other != one && w.isLive(other):
+				above = append(above, other)
+			}
+		}
+		clusters = append(clusters, w.clustersOf(above, passed)...)
+	}
+	if len(clusters) == 0 { // each root that includes the object may be for its own cluster
+		for _, root := range w.index.Touching([]string{file}, nil) {
+			if c := w.clusterOf(root.Path); root.Kind == roots.Kustomization && !slices.Contains(clusters, c) {
+				clusters = append(clusters, c)
+			}
+		}
+	}
+	if len(clusters) == 0 {
+		clusters = []gitops.Cluster{w.clusterOf(file)}
+	}
+	return clusters
+}
+
+// file returns the file with the object of a deployment, or the kustomization that renders it.
+func (d *Deployment) file() string {
+	if d.From != "" {
+		return path.Join(d.From, kustomization.FileNames()[0])
+	}
+	return d.Where.Path
+}
+
+// holding lists the deployments of folders that contain the object of a deployment, which is in a file or in a root
+// without a deployment. It may be one of them itself.
+func (w *worklist) holding(one *Deployment) (list []*Deployment) {
+	file, including := one.file(), map[string]bool{}
 	if one.From != "" {
-		file = path.Join(one.From, kustomization.FileNames()[0])
 		including[one.From] = true
 	} else {
 		for _, dir := range w.index.IncludedBy(file) {
 			including[dir] = true
 		}
 	}
-	if !passed[file] {
-		passed[file] = true
-		var above []*Deployment
-		add := func(list []*Deployment, has func(*Deployment) bool) {
-			for _, other := range list {
-				switch {
-				case other.Release != nil, other.External != nil, !has(other):
-				case other == one && one.Kind == gitops.Flux: // the first object of a cluster deploys itself
-					clusters = append(clusters, gitops.Cluster{By: gitops.ByFolder, Name: other.Path})
-				case other != one && w.isLive(other):
-					above = append(above, other)
-				}
-			}
-		}
-		add(w.ancestors(path.Dir(file)), func(other *Deployment) bool { return other.has(file) })
-		for _, dir := range w.index.Ancestors(including) {
-			add(w.ancestors(dir), func(other *Deployment) bool { return other.Path == dir || other.has(dir) })
-		}
-		clusters = append(clusters, w.clustersOf(above, passed)...)
-	}
-	if len(clusters) == 0 { // each root that includes the object may be for its own cluster
-		for _, root := range w.index.Touching([]string{file}, nil) {
-			if c := gitops.ClusterOfFolder(root.Path); root.Kind == roots.Kustomization && !slices.Contains(clusters, c) {
-				clusters = append(clusters, c)
+	add := func(all []*Deployment, has func(*Deployment) bool) {
+		for _, other := range all {
+			if other.Release == nil && other.External == nil && has(other) {
+				list = append(list, other)
 			}
 		}
 	}
-	if len(clusters) == 0 {
-		clusters = []gitops.Cluster{gitops.ClusterOfFolder(path.Dir(file))}
+	add(w.ancestors(path.Dir(file)), func(other *Deployment) bool { return other.has(file) })
+	for _, dir := range w.index.Ancestors(including) {
+		add(w.ancestors(dir), func(other *Deployment) bool { return other.Path == dir || other.has(dir) })
 	}
-	return clusters
+	return list
+}
+
+// IsAdopted reports whether all objects that deploy a root are in folders of which nothing says who deploys them, until
+// an object that deployed something else deploys them in a later tree. They need not have been in its cluster before.
+func (s *Set) IsAdopted(root roots.Root, later *Set) bool {
+	list := s.liveDeployers(root)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(one *Deployment) bool { return !s.isAdopted(one.top(), later, 0) })
+}
+
+func (s *Set) isAdopted(one *Deployment, later *Set, depth int) bool {
+	above := slices.DeleteFunc(s.found().holding(one), func(other *Deployment) bool { return other != one && !s.found().isLive(other) })
+	if len(above) > 0 {
+		return depth < maxFollowed && !slices.ContainsFunc(above, func(other *Deployment) bool {
+			return other == one || !s.isAdopted(other.top(), later, depth+1)
+		})
+	}
+	same := later.Counterpart(one)
+	return same != nil && same.from == nil && slices.ContainsFunc(later.found().holding(same), func(other *Deployment) bool {
+		was := s.Counterpart(other)
+		return other != same && was != nil && later.found().isLive(other) && s.found().isLive(was)
+	})
+}
+
+// clusterOf returns the cluster that the path of an object, or of a folder of objects, stands for.
+func (w *worklist) clusterOf(p string) gitops.Cluster {
+	if c, ok := gitops.MayBeClusterOf(p); ok && w.parted()[c] {
+		return c
+	}
+	if !w.index.IsFile(p) {
+		return gitops.ClusterOfFolder(p)
+	}
+	return gitops.ClusterOfFolder(path.Dir(p))
+}
+
+// findParted finds the folders and files in folders "clusters" and "cluster" that are for a cluster each: two of them
+// have the same object, which would be deployed twice in one cluster.
+func (w *worklist) findParted() map[gitops.Cluster]bool {
+	of, parted := map[gitops.Reference]gitops.Cluster{}, map[gitops.Cluster]bool{}
+	for _, one := range w.sorted() {
+		c, ok := gitops.MayBeClusterOf(one.Where.Path)
+		if !ok || one.from != nil {
+			continue
+		}
+		if other, known := of[one.Object]; known && other != c && path.Dir(other.Name) == path.Dir(c.Name) {
+			parted[c], parted[other] = true, true
+		}
+		of[one.Object] = c
+	}
+	return parted
 }

@@ -18,12 +18,19 @@ import (
 func (s *Set) DeployedBy(root roots.Root) []string {
 	files := map[string]bool{}
 	asked := map[roots.Root]bool{}
+	only := s.found().of(root)
+	for only != nil && only.Only == "" {
+		only = only.from
+	}
 	for queue := []roots.Root{root}; len(queue) > 0; queue = queue[1:] {
 		if asked[queue[0]] {
 			continue
 		}
 		asked[queue[0]] = true
 		for _, one := range s.Deployers(queue[0]) {
+			if only != nil && !slices.Contains(s.found().reaches(one), only.To) {
+				continue
+			}
 			file := one.Where.Path
 			if one.From != "" {
 				from, _, _ := strings.Cut(one.From, by)
@@ -54,6 +61,9 @@ func (s *Set) Deployers(root roots.Root) (list []*Deployment) {
 // Counterpart returns the deployment in this tree of the same object and file as a deployment of another tree, nil
 // where there is none. Of several that one ApplicationSet generates, it is the one of the same name, if there is one.
 func (s *Set) Counterpart(d *Deployment) (found *Deployment) {
+	if same := s.found().of(roots.Root{Object: d.id}); same != nil {
+		return same
+	}
 	for _, one := range s.found().known() {
 		if one.Object != d.Object || one.Source != d.Source || one.Where.Path != d.Where.Path {
 			continue

@@ -41,6 +41,7 @@ type worklist struct {
 	placements sync.Map               // by roots.Root: Placement
 	reached    sync.Map               // results of reaches, by what they depend on
 	holds      func() map[string]bool // see holdsDeployers
+	parted     func() map[gitops.Cluster]bool
 
 	mu       sync.Mutex
 	followed map[string]bool // by ID: the deployments whose objects were read
@@ -48,13 +49,16 @@ type worklist struct {
 	byID     map[string]*Deployment
 	leaving  []*Deployment // whose sources leave out part of their folder
 	waiting  []*Deployment // whose objects are suspended
+	several  []ambiguous
 	problems []gitops.Problem
 }
 
 func newWorklist(x *roots.Index, r *render.Renderer, c render.Config) *worklist {
-	return &worklist{index: x, renderer: r, cache: c.Cache, progress: c.Progress, repo: x.RepoNames(),
+	w := &worklist{index: x, renderer: r, cache: c.Cache, progress: c.Progress, repo: x.RepoNames(),
 		limits: gitops.Limits{Source: x.Options().Limits}, holds: sync.OnceValue(x.Deploying.Including),
 		followed: map[string]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
+	w.parted = sync.OnceValue(w.findParted)
+	return w
 }
 
 // maxFollowed is how many levels of objects that deploy objects are followed.
@@ -69,6 +73,9 @@ func (w *worklist) ready() *worklist {
 		added, _ := w.add(nil, w.objects(), nil)
 		w.follow(append(list, added...), false)
 		w.follow(w.printed(), false)
+		for range maxFollowed {
+			w.follow(w.settle(), false)
+		}
 		w.unlink()
 	})
 	return w
@@ -351,10 +358,9 @@ func (w *worklist) add(from *Deployment, objects, read []gitops.Object) (added [
 	if len(objects) == 0 {
 		return nil, nil
 	}
-	again = map[*Deployment]bool{}
 	_, context := gitops.Kinds()
 	wanted := map[string][]string{} // by kind, the names that these objects refer to
-	flux := false
+	flux, others := false, []gitops.Object(nil)
 	for _, o := range objects {
 		for kind, names := range o.Reads() {
 			wanted[kind] = append(wanted[kind], names...)
@@ -362,13 +368,23 @@ func (w *worklist) add(from *Deployment, objects, read []gitops.Object) (added [
 		flux = flux || o.Kind() == "Kustomization" || o.Kind() == "HelmRelease"
 	}
 	if flux {
-		objects = slices.Concat(objects, read, slices.DeleteFunc(w.lookUp(context, wanted), func(o gitops.Object) bool {
+		others = append(slices.Clone(read), slices.DeleteFunc(w.lookUp(context, wanted), func(o gitops.Object) bool {
 			return slices.ContainsFunc(read, o.Same)
-		}))
+		})...)
 	}
-	found, problems := w.deployments(objects)
+	found, problems := w.deployments(slices.Concat(objects, others), func(o gitops.Object) {
+		w.several = append(w.several, ambiguous{o, from, others})
+	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.enterFound(found, problems, from)
+}
+
+// enterFound adds what objects deploy. The lock is held. See add.
+func (w *worklist) enterFound(found []gitops.Deployment, problems []gitops.Problem, from *Deployment) (added []*Deployment,
+	again map[*Deployment]bool,
+) {
+	again = map[*Deployment]bool{}
 	for _, one := range found {
 		if one.Release != nil && !one.Release.Chart.Here() || one.External != nil {
 			one.Path = path.Dir(one.Path) // it was the path of a file
@@ -385,8 +401,9 @@ func (w *worklist) add(from *Deployment, objects, read []gitops.Object) (added [
 	return added, again
 }
 
-func (w *worklist) deployments(objects []gitops.Object) ([]gitops.Deployment, []gitops.Problem) {
-	return gitops.Deployments(objects, gitops.Options{Tree: w.index.Tree(), Repo: w.repo, Limits: w.limits, Once: w.once})
+func (w *worklist) deployments(objects []gitops.Object, several func(gitops.Object)) ([]gitops.Deployment, []gitops.Problem) {
+	return gitops.Deployments(objects, gitops.Options{Tree: w.index.Tree(), Repo: w.repo, Limits: w.limits, Once: w.once,
+		Several: several})
 }
 
 var evaluationTable = env.Table{Name: "evaluation"}

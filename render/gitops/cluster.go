@@ -28,17 +28,17 @@ const (
 	ByGenerator           // a generator of an ApplicationSet, of which only the cluster knows the result
 )
 
-// Same reports whether two descriptions, before and after a change, stand for the same cluster as far as is known. They
-// are equal, or exactly one of them is known only to a generator.
-func (c Cluster) Same(other Cluster) bool {
-	return c == other || (c.By == ByGenerator) != (other.By == ByGenerator)
+// Becomes reports whether a cluster before a change is one after it, as far as is known: the descriptions are equal, or
+// only a generator knows the later one. A cluster that is named later need not be one that a generator selected before.
+func (c Cluster) Becomes(later Cluster) bool {
+	return c == later || c.By != ByGenerator && later.By == ByGenerator
 }
 
-// MayBe reports whether two descriptions, before and after a change, may stand for the same cluster. It is wider than
-// Same: a folder may identify a cluster that nothing identified before, or may be inside the other folder.
-func (c Cluster) MayBe(other Cluster) bool {
-	return c.Same(other) || c.By == ByNothing && other.By == ByFolder || c.By == ByFolder && other.By == ByNothing ||
-		c.within(other) || other.within(c)
+// MayBecome is wider than Becomes: a folder may identify a cluster that nothing identified on the other side, or may be
+// inside the other folder.
+func (c Cluster) MayBecome(later Cluster) bool {
+	return c.Becomes(later) || c.By == ByNothing && later.By == ByFolder || c.By == ByFolder && later.By == ByNothing ||
+		c.within(later) || later.within(c)
 }
 
 // Apart reports whether two descriptions certainly stand for different clusters: they are of the same kind and differ.
@@ -100,4 +100,19 @@ func ClusterOfFolder(dir string) Cluster {
 		return Cluster{ByFolder, path.Join(parts[:i+2]...)}
 	}
 	return Cluster{}
+}
+
+// MayBeClusterOf returns the cluster of a path if each folder and file in a folder "clusters" or "cluster" is one. Only
+// other files show whether that is so.
+func MayBeClusterOf(p string) (c Cluster, ok bool) {
+	parts := strings.Split(p, "/")
+	i := slices.IndexFunc(parts, func(name string) bool { return name == "clusters" || name == "cluster" })
+	if i < 0 || i+1 >= len(parts) {
+		return c, false
+	}
+	name := path.Join(parts[:i+2]...)
+	if i+2 == len(parts) {
+		name = strings.TrimSuffix(strings.TrimSuffix(name, ".yaml"), ".yml")
+	}
+	return Cluster{ByFolder, name}, true
 }

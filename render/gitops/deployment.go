@@ -73,14 +73,22 @@ func (o Object) Reads() map[string][]string {
 // Name returns the object's name.
 func (o Object) Name() string { return o.root.text("metadata", "name") }
 
+// From returns the root that renders the object; see FromRoot.
+func (o Object) From() string { return o.from }
+
+// Reference returns the kind, namespace and name of the object.
+func (o Object) Reference() Reference {
+	return Reference{o.Kind(), o.root.text("metadata", "namespace"), o.Name()}
+}
+
 // File returns the path of the file that the object's name is written in.
 func (o Object) File() string { return o.root.position("metadata", "name").Path }
 
 // Same reports whether two objects are one object before and after it was rendered. Both have the same kind and name,
-// and the same namespace or file.
+// and the same file, or no different namespaces.
 func (o Object) Same(other Object) bool {
 	return o.Kind() == other.Kind() && o.Name() == other.Name() && (o.File() == other.File() ||
-		o.root.text("metadata", "namespace") == other.root.text("metadata", "namespace"))
+		sameNamespace(o.root.text("metadata", "namespace"), other.root.text("metadata", "namespace")))
 }
 
 // Kind returns the object's kind, empty where it has none.
@@ -128,6 +136,9 @@ type Options struct {
 	// same. nil: each object is evaluated. It is only called if all objects have an id. Callers do not change the
 	// result.
 	Once func(key string, evaluate func(Tree) Evaluation) Evaluation
+	// Several is called for each object that refers to one of several objects of a name that differ, so that the cluster
+	// of the object decides which of them it has. nil: the nearest one counts.
+	Several func(Object)
 }
 
 // Kind says what renders a deployment.
@@ -199,6 +210,7 @@ type Deployment struct {
 
 	From      string   // the root that renders the object; empty: the object is in a file
 	Nth       int      // number among deployments of the same ID that differ
+	Only      string   // the name of the cluster that this is the deployment for, where the clusters of the object differ
 	Where     Position // of the object
 	PathWhere Position // its path field
 }
@@ -235,6 +247,9 @@ func (d *Deployment) ID() string {
 		"[" + strconv.Itoa(d.Source) + "]:" + d.Path + "@" + cmp.Or(d.From, d.Where.Path)
 	if d.Nth > 0 {
 		id += "#" + strconv.Itoa(d.Nth)
+	}
+	if d.Only != "" {
+		id += "#" + d.Only
 	}
 	return id
 }
@@ -302,6 +317,7 @@ func texts(m map[string]Value) map[string]string {
 type Evaluation struct {
 	Deployments []Deployment
 	Problems    []Problem
+	Several     bool // see Options.Several
 }
 
 // reader evaluates one object.
@@ -314,6 +330,7 @@ type reader struct {
 	where    Position        // where its name is written
 	from     string          // the root that renders it
 	asked    []any           // what the next problem's state consists of: see ask
+	several  bool            // see Options.Several
 	unknown  *need           // what the current Application depends on that only the cluster has; nil: nothing
 	guess    bool            // only the cluster knows whether the current Application exists
 	choosing string          // see the function choosing
@@ -337,6 +354,9 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	var all problems
 	for _, object := range objects {
 		one := o.once(object, byKind, context)
+		if one.Several && o.Several != nil {
+			o.Several(object)
+		}
 		for _, d := range one.Deployments {
 			d.From = object.from
 			found = append(found, d)
@@ -386,7 +406,7 @@ func (o Options) once(object Object, byKind map[string][]*field, context func() 
 	}
 	do := func(t Tree) Evaluation {
 		r := &reader{Options: o, byKind: byKind, from: object.from, where: root.position("metadata", "name"),
-			object: Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}}
+			object: object.Reference()}
 		r.Tree = t
 		r.problem(evaluate(r, root))
 		if flux && root.truth("spec", "suspend") || root.text("metadata", "annotations", skipReconcile) == "true" {
@@ -395,7 +415,7 @@ func (o Options) once(object Object, byKind map[string][]*field, context func() 
 			}
 			return Evaluation{Deployments: r.found}
 		}
-		return Evaluation{r.found, r.problems.list}
+		return Evaluation{r.found, r.problems.list, r.several}
 	}
 	if o.Once == nil {
 		return do(o.Tree)

@@ -169,10 +169,12 @@ func named(name, namespace string) func(*field) bool {
 // whose file is nearest to the file of the current object. Several that are equally near are all returned.
 func (r *reader) nearest(group, kind string, is func(*field) bool) (list []*field) {
 	best := -1
+	var all []*field
 	for _, f := range r.byKind[kind] {
 		if f.group() != group || !is(f) {
 			continue
 		}
+		all = append(all, f)
 		n := shared(f.position("metadata", "name").Path, r.where.Path)
 		if n > best {
 			best, list = n, nil
@@ -181,7 +183,24 @@ func (r *reader) nearest(group, kind string, is func(*field) bool) (list []*fiel
 			list = append(list, f)
 		}
 	}
+	if !(r.beside(list) && agree(list, contents...)) && (!agree(all, contents...) || group == "" && slices.ContainsFunc(all, isOfCluster)) {
+		r.several = true
+	}
 	return list
+}
+
+// isOfCluster reports whether an object is in the folder of a cluster, which other clusters do not have.
+func isOfCluster(f *field) bool {
+	return ClusterOfFolder(path.Dir(f.position("metadata", "name").Path)) != Cluster{}
+}
+
+// contents are the fields of objects that others refer to.
+var contents = []string{"spec", "data", "stringData", "sops"}
+
+// beside reports whether an object is in the folder of the same cluster as the current object.
+func (r *reader) beside(list []*field) bool {
+	own := ClusterOfFolder(path.Dir(r.where.Path))
+	return len(list) > 0 && own != Cluster{} && own == ClusterOfFolder(path.Dir(list[0].position("metadata", "name").Path))
 }
 
 // first returns the first of some objects, nil where there are none.
@@ -308,7 +327,10 @@ func (r *reader) substitution(post *field) Substitution {
 		list := r.nearest("", kind, named(name, r.object.Namespace))
 		found, isMap := first(list), kind == "ConfigMap"
 		switch {
-		case isMap && len(list) > 1:
+		case isMap && !agree(list, contents...):
+			for _, f := range list {
+				r.also(f.get("data"))
+			}
 			r.problem(problemAt(at, ClusterOnly, "several ConfigMaps of the repository have the name %q: which of them the "+
 				"cluster has is not known", name))
 		case isMap && found != nil && !found.present("sops"):

@@ -298,7 +298,9 @@ func (r *reader) valuesFrom(from *field) []Layer {
 	list := r.nearest("", kind, named(name, r.object.Namespace))
 	found := first(list)
 	for _, holder := range []string{"data", "stringData"} {
-		r.also(found.get(holder))
+		for _, f := range list {
+			r.also(f.get(holder))
+		}
 	}
 	value := found.get("data", key)
 	secret := kind == "Secret"
@@ -310,7 +312,10 @@ func (r *reader) valuesFrom(from *field) []Layer {
 		l.Unknown = fmt.Sprintf("the name of the %s depends on a variable", kind)
 	case found == nil:
 		l.Unknown = fmt.Sprintf("the %s %s is not in this repository", kind, name)
-	case !agree(list, "data", "stringData", "sops"):
+	case !agree(list, contents...):
+		for _, f := range list {
+			l.matched = digest(l.matched, f.get("data"), f.get("stringData"), f.get("sops"))
+		}
 		l.Unknown = fmt.Sprintf("several objects %s of this repository have the name %s", kind, name)
 	case found.present("sops"):
 		l.Unknown = fmt.Sprintf("the %s %s is encrypted", kind, name)

@@ -1,0 +1,133 @@
+package deploy
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+)
+
+// ambiguous is an object that refers to one of several objects of a name that differ, often one for each cluster.
+type ambiguous struct {
+	object  gitops.Object
+	from    *Deployment     // deploys the object; nil: it is in a file
+	context []gitops.Object // that the object may refer to
+}
+
+// settled is what an ambiguous object deploys once its clusters are known.
+type settled struct {
+	ambiguous
+	instead  []*Deployment // what it deploys as far as was known before
+	found    []gitops.Deployment
+	problems []gitops.Problem
+}
+
+// settle evaluates the ambiguous objects again, for each cluster that they are deployed to: only objects that are not
+// certainly in another cluster count. What differs by cluster becomes a deployment for each. It returns the new ones.
+func (w *worklist) settle() (added []*Deployment) {
+	if len(w.several) == 0 {
+		return nil
+	}
+	var list []settled
+	all, in := w.sorted(), map[string][]gitops.Cluster{} // in: the clusters of the context, by file and root
+	for _, a := range w.several {
+		if s, ok := w.settled(a, all, in); ok {
+			list = append(list, s)
+		}
+	}
+	w.several = nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range list {
+		if up := s.from; up != nil && w.byID[up.id] != up {
+			continue // it is replaced itself, and reads the object again
+		}
+		w.remove(s.instead, nil)
+		w.problems = slices.DeleteFunc(w.problems, func(p gitops.Problem) bool {
+			return p.From == s.object.From() && p.Path == s.object.File() && p.Object == s.object.Reference()
+		})
+		more, _ := w.enterFound(s.found, s.problems, s.from)
+		added = append(added, more...)
+	}
+	return added
+}
+
+// settled evaluates one object; false where its clusters change nothing.
+func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitops.Cluster) (out settled, ok bool) {
+	out.ambiguous = a
+	own := &Deployment{from: a.from, Deployment: gitops.Deployment{Object: a.object.Reference(), From: a.object.From(),
+		Where: gitops.Position{Path: a.object.File()}}}
+	for _, one := range all {
+		if one.from == a.from && one.From == own.From && one.Where.Path == own.Where.Path && one.Object == own.Object {
+			out.instead = append(out.instead, one)
+			if one.To == (gitops.Cluster{}) {
+				own = one // of itself, it is known whether it deploys itself
+			}
+		}
+	}
+	type evaluated struct {
+		found    []gitops.Deployment
+		problems []gitops.Problem
+	}
+	var results []evaluated
+	clusters := w.reaches(own)
+	context, fewer := make([][]gitops.Object, len(clusters)), false
+	reads := a.object.Reads()
+	for i, c := range clusters {
+		for _, o := range a.context {
+			if !w.isApart(o, c, in) {
+				context[i] = append(context[i], o)
+			} else if slices.Contains(reads[o.Kind()], o.Name()) {
+				fewer = true
+			}
+		}
+	}
+	if !fewer {
+		return out, false
+	}
+	differ := false
+	for _, of := range context {
+		found, problems := w.deployments(append([]gitops.Object{a.object}, of...), nil)
+		if len(found) > 1 || len(found) == 1 && found[0].Suspended {
+			return out, false
+		}
+		results = append(results, evaluated{found, problems})
+		differ = differ || !slices.EqualFunc(found, results[0].found, func(a, b gitops.Deployment) bool { return a.Digest() == b.Digest() }) ||
+			!slices.Equal(problems, results[0].problems)
+	}
+	for i, one := range results {
+		if i > 0 && !differ {
+			break
+		}
+		for _, d := range one.found {
+			if differ {
+				d.Only, d.To = clusters[i].Name, cmp.Or(d.To, clusters[i])
+			}
+			out.found = append(out.found, d)
+		}
+		for _, p := range one.problems {
+			if !slices.Contains(out.problems, p) {
+				out.problems = append(out.problems, p)
+			}
+		}
+	}
+	return out, true
+}
+
+// isApart reports whether an object that others refer to is certainly in another cluster.
+func (w *worklist) isApart(o gitops.Object, c gitops.Cluster, in map[string][]gitops.Cluster) bool {
+	key := o.File() + "\x00" + o.From()
+	clusters, known := in[key]
+	if !known {
+		one := &Deployment{Deployment: gitops.Deployment{From: o.From(), Where: gitops.Position{Path: o.File()}}}
+		if _, id, deployed := strings.Cut(o.From(), by); deployed {
+			one = w.known()[id]
+		}
+		if one != nil {
+			clusters = w.reaches(one)
+		}
+		in[key] = clusters
+	}
+	return len(clusters) > 0 && !slices.ContainsFunc(clusters, func(other gitops.Cluster) bool { return !c.Apart(other) })
+}
