@@ -38,17 +38,3 @@ const (
 	mutates
 	validates
 )
-
-// whole is shared by the policies that are written in CEL: each counts as one rule, without a pattern.
-type whole struct{ ref PolicyRef }
-
-func (w *whole) reference() PolicyRef { return w.ref }
-func (w *whole) ruleNames() []string  { return nil }
-
-// panicked is the result of a policy that panicked.
-func (w *whole) panicked(x any, mutation bool) []Result {
-	return []Result{{
-		Policy: w.ref, Line: w.ref.Line, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""},
-		Mutation: mutation,
-	}}
-}

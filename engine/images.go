@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/distribution/reference"
+	"github.com/opencontainers/go-digest"
+
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 )
@@ -37,34 +40,27 @@ func images(ctx context.Context, o admission.Object, env jmespath.Env) (map[stri
 // parseImage splits an image reference. The registry defaults to docker.io and the tag to latest
 // (https://pkg.go.dev/github.com/distribution/reference has the grammar).
 func parseImage(image string) (map[string]any, error) {
-	bad := func(why string) (map[string]any, error) {
-		return nil, fmt.Errorf("bad image: %s: %s", image, why)
-	}
-	name, digest, hasDigest := strings.Cut(image, "@")
-	if hasDigest && !validDigest(digest) {
-		return bad("invalid digest")
-	}
+	full := image
+	name, sum, hasDigest := strings.Cut(image, "@")
 	first, _, ok := strings.Cut(name, "/")
 	if !ok || !strings.ContainsAny(first, ".:") && first != "localhost" && strings.ToLower(first) == first {
-		name = "docker.io/" + name
+		full = "docker.io/" + image
+	}
+	ref, err := reference.Parse(full)
+	named, ok := ref.(reference.Named)
+	switch {
+	case hasDigest && digest.Digest(sum).Validate() != nil:
+		return nil, fmt.Errorf("bad image: %s: invalid digest", image)
+	case err != nil || !ok || len(named.Name()) > 255:
+		return nil, fmt.Errorf("bad image: %s: invalid reference format", image)
 	}
 	tag := ""
-	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
-		name, tag = name[:i], name[i+1:]
-		if tag == "" || len(tag) > 128 || strings.Trim(tag, tagCharacters) != "" || strings.ContainsAny(tag[:1], ".-") {
-			return bad("invalid reference format")
-		}
-	}
-	registry, path, _ := strings.Cut(name, "/")
-	if !validRegistry(registry) {
-		registry, path = "", name
-	}
-	if !validPath(path) || len(name) > 255 {
-		return bad("invalid reference format")
-	}
-	if tag == "" && !hasDigest {
+	if tagged, ok := ref.(reference.Tagged); ok {
+		tag = tagged.Tag()
+	} else if !hasDigest {
 		tag = "latest"
 	}
+	registry, path := reference.Domain(named), reference.Path(named)
 	info := map[string]any{"path": path, "name": path[strings.LastIndexByte(path, '/')+1:]}
 	if registry != "" {
 		info["registry"] = registry
@@ -72,66 +68,14 @@ func parseImage(image string) (map[string]any, error) {
 		// Kyverno treats this as a registry nevertheless.
 		info["registry"], info["path"] = first, rest
 	}
-	info["referenceWithTag"] = name + ":" + tag
+	info["referenceWithTag"] = named.Name() + ":" + tag
 	info["reference"] = info["referenceWithTag"]
 	if tag != "" {
 		info["tag"] = tag
 	}
 	if hasDigest {
-		info["digest"] = digest
-		info["reference"] = name + "@" + digest
+		info["digest"] = sum
+		info["reference"] = named.Name() + "@" + sum
 	}
 	return info, nil
-}
-
-const (
-	lower         = "abcdefghijklmnopqrstuvwxyz0123456789"
-	letters       = lower + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	tagCharacters = letters + "._-"
-)
-
-func validDigest(digest string) bool {
-	algorithm, hex, _ := strings.Cut(digest, ":")
-	length := map[string]int{"sha256": 64, "sha384": 96, "sha512": 128}[algorithm]
-	return length > 0 && len(hex) == length && strings.Trim(hex, "0123456789abcdef") == ""
-}
-
-// validRegistry reports whether s is a host name or address, optionally with a port.
-func validRegistry(s string) bool {
-	host, port := s, ""
-	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.HasSuffix(s, "]") {
-		if host, port = s[:i], s[i+1:]; port == "" || strings.Trim(port, "0123456789") != "" {
-			return false
-		}
-	}
-	if inner, ok := strings.CutPrefix(host, "["); ok {
-		inner, ok = strings.CutSuffix(inner, "]")
-		return ok && inner != "" && strings.Trim(inner, "0123456789abcdefABCDEF:") == ""
-	}
-	for part := range strings.SplitSeq(host, ".") {
-		if part == "" || strings.Trim(part, letters+"-") != "" || part[0] == '-' || part[len(part)-1] == '-' {
-			return false
-		}
-	}
-	return true
-}
-
-// validPath reports whether the parts of a path consist of lower-case letters and digits, separated by a dot, one or
-// two underscores, or any number of dashes.
-func validPath(path string) bool {
-	for part := range strings.SplitSeq(path, "/") {
-		for part != "" {
-			word := len(part) - len(strings.TrimLeft(part, lower))
-			rest := strings.TrimLeft(part[word:], "._-")
-			between := part[word : len(part)-len(rest)]
-			if word == 0 || between == "" && rest != "" || between != "" && rest == "" {
-				return false
-			}
-			if between != "" && between != "." && between != "_" && between != "__" && strings.Trim(between, "-") != "" {
-				return false
-			}
-			part = rest
-		}
-	}
-	return path != "" && !strings.Contains("/"+path+"/", "//")
 }

@@ -7,12 +7,15 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/cel"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/engine/trace"
 )
 
-// celPolicy is a validating policy that is written in CEL.
+// celPolicy is a policy that is written in CEL. It counts as one rule, without a pattern.
 type celPolicy struct {
-	whole
-	cel *cel.Policy
+	ref      PolicyRef
+	cel      *cel.Policy
+	mutating *cel.Mutating // nil if it validates
+	at       phase
 }
 
 // compileValidating compiles a ValidatingPolicy or NamespacedValidatingPolicy.
@@ -26,7 +29,7 @@ func compileValidating(d policy.Document, _ *bindings) (compiled, []policy.Probl
 	if c == nil && !policy.HasErrors(more) {
 		return nil, more, bad // of a mode that is not for requests to a cluster
 	}
-	return &celPolicy{whole{referenceTo(d)}, c}, nil, append(bad, more...)
+	return &celPolicy{ref: referenceTo(d), cel: c, at: validates}, nil, append(bad, more...)
 }
 
 // decodeCEL decodes a policy in CEL and finds mistakes that compiling it does not find. ok is false if it cannot be
@@ -45,17 +48,31 @@ func compileValidatingAdmission(d policy.Document, bound *bindings) (compiled, [
 		return nil, nil, bad
 	}
 	c, more := cel.CompileAdmissionPolicy(d, v, bound.validating)
-	return &celPolicy{whole{referenceTo(d)}, c}, nil, append(bad, more...)
+	return &celPolicy{ref: referenceTo(d), cel: c, at: validates}, nil, append(bad, more...)
 }
 
+func (p *celPolicy) reference() PolicyRef     { return p.ref }
+func (p *celPolicy) ruleNames() []string      { return nil }
 func (p *celPolicy) bind([]*Exception) []step { return []step{p} }
 func (p *celPolicy) plurals() []string        { return p.cel.Plurals() }
 func (p *celPolicy) nothing() bool            { return p.cel.MatchesNothing() }
-func (p *celPolicy) phase() phase             { return validates }
+func (p *celPolicy) phase() phase             { return p.at }
+func (p *celPolicy) called() (string, int)    { return "", p.ref.Line }
 
-func (p *celPolicy) uses(string) Uses { return usesOf(p.cel.Allowances()) }
+func (p *celPolicy) uses(string) Uses {
+	a := p.cel.Allowances()
+	if p.mutating != nil {
+		a = p.mutating.Allowances()
+	}
+	return Uses{Images: a.Images, Values: a.Values}
+}
 
-func usesOf(a cel.Allowances) Uses { return Uses{Images: a.Images, Values: a.Values} }
+func (p *celPolicy) explainMatch(v *review) {
+	p.cel.ExplainMatch(v.ctx, v.request, v.celLog())
+	if p.mutating != nil && v.request.Object == nil {
+		v.logDeletion(trace.Mutate)
+	}
+}
 
 func (p *celPolicy) evaluate(v *review) {
 	for _, r := range p.results(v) {
@@ -66,9 +83,19 @@ func (p *celPolicy) evaluate(v *review) {
 func (p *celPolicy) results(v *review) (out []Result) {
 	defer func() {
 		if x := recover(); x != nil {
-			out = p.panicked(x, false)
+			out = []Result{{
+				Policy: p.ref, Line: p.ref.Line, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""},
+				Mutation: p.mutating != nil,
+			}}
 		}
 	}()
+	if p.mutating != nil {
+		return p.mutations(v)
+	}
+	return p.validations(v)
+}
+
+func (p *celPolicy) validations(v *review) (out []Result) {
 	for _, r := range p.cel.Evaluate(v.ctx, v.request, v.celLog()) {
 		out = append(out, v.fromCEL(p.ref, r))
 	}

@@ -5,13 +5,6 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// mutatingPolicy is a mutating policy that is written in CEL.
-type mutatingPolicy struct {
-	whole
-	cel *cel.Mutating
-	at  phase
-}
-
 // compileMutating compiles a MutatingPolicy or NamespacedMutatingPolicy. One that changes existing objects is evaluated
 // only in a cluster.
 func compileMutating(d policy.Document, _ *bindings) (compiled, []policy.Problem, []policy.Problem) {
@@ -31,7 +24,7 @@ func compileMutating(d policy.Document, _ *bindings) (compiled, []policy.Problem
 	case c == nil:
 		return nil, bad, problems // off at admission
 	}
-	return &mutatingPolicy{whole{referenceTo(d)}, c, mutates}, nil, append(problems, bad...)
+	return &celPolicy{referenceTo(d), &c.Policy, c, mutates}, nil, append(problems, bad...)
 }
 
 // compileMutatingAdmission compiles a MutatingAdmissionPolicy.
@@ -42,28 +35,14 @@ func compileMutatingAdmission(d policy.Document, bound *bindings) (compiled, []p
 		return nil, nil, bad
 	}
 	c, more := cel.CompileMutatingAdmissionPolicy(d, m, bound.mutating)
-	return &mutatingPolicy{whole{referenceTo(d)}, c, mutatesFirst}, nil, append(bad, more...)
-}
-
-func (p *mutatingPolicy) bind([]*Exception) []step { return []step{p} }
-func (p *mutatingPolicy) plurals() []string        { return p.cel.Plurals() }
-func (p *mutatingPolicy) nothing() bool            { return p.cel.MatchesNothing() }
-func (p *mutatingPolicy) phase() phase             { return p.at }
-func (p *mutatingPolicy) uses(string) Uses         { return usesOf(p.cel.Allowances()) }
-
-func (p *mutatingPolicy) evaluate(v *review) {
-	for _, r := range p.results(v) {
-		v.add(r)
+	if bad = append(bad, more...); c == nil {
+		return nil, nil, bad
 	}
+	return &celPolicy{referenceTo(d), &c.Policy, c, mutatesFirst}, nil, bad
 }
 
-func (p *mutatingPolicy) results(v *review) (out []Result) {
-	defer func() {
-		if x := recover(); x != nil {
-			out = p.panicked(x, true)
-		}
-	}()
-	for _, m := range p.cel.Evaluate(v.ctx, v.request, v.celLog()) {
+func (p *celPolicy) mutations(v *review) (out []Result) {
+	for _, m := range p.mutating.Evaluate(v.ctx, v.request, v.celLog()) {
 		r := v.fromCEL(p.ref, m.Result)
 		r.Mutation, r.Patched = true, m.Patched
 		if (r.Outcome == Error || r.Outcome == Unknown) && len(r.Fields) == 0 {

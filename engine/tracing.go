@@ -86,14 +86,3 @@ func (p *rulePolicy) otherNamespace(r *admission.Request) trace.Step {
 	return trace.Step{Part: trace.Namespace,
 		Words: fmt.Sprintf("the policy applies to namespace %s, not %q", p.namespace, r.Identity().Namespace)}
 }
-
-func (p *celPolicy) called() (string, int)  { return "", p.ref.Line }
-func (p *celPolicy) explainMatch(v *review) { p.cel.ExplainMatch(v.ctx, v.request, v.celLog()) }
-
-func (p *mutatingPolicy) called() (string, int) { return "", p.ref.Line }
-func (p *mutatingPolicy) explainMatch(v *review) {
-	p.cel.ExplainMatch(v.ctx, v.request, v.celLog())
-	if v.request.Object == nil {
-		v.logDeletion(trace.Mutate)
-	}
-}
