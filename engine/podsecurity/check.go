@@ -128,7 +128,7 @@ func Validate(exclude []Exclude) error {
 		if !ok {
 			return &InvalidError{Field: "controlName", Index: i,
 				Message: fmt.Sprintf("%q is not a control that can be excluded: use one of %s", clip(e.ControlName),
-					strings.Join(controlNames(), ", "))}
+					strings.Join(Controls(), ", "))}
 		}
 		if e.RestrictedField == "" {
 			continue

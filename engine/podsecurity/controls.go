@@ -52,9 +52,7 @@ func controlIDs(name string) ([]string, bool) {
 }
 
 // Controls are the names of all controls, as the Pod Security Standards write them.
-func Controls() []string { return controlNames() }
-
-func controlNames() []string {
+func Controls() []string {
 	var out []string
 	for _, e := range table() {
 		out = append(out, e.name)

@@ -25,16 +25,13 @@ func find(ctl control, pod *corev1.Pod) []violation {
 		return appArmor(ctl, pod)
 	case "seccompProfile_baseline", "seccompProfile_restricted":
 		return seccomp(ctl, pod)
-	case "seLinuxOptions":
-		return seLinux(ctl, pod)
 	case "runAsNonRoot":
 		return runAsNonRoot(pod)
-	case "runAsUser":
-		return runAsUser(pod)
-	case "windowsHostProcess":
-		return hostProcess(pod)
 	}
 	var out []violation
+	for _, sc := range contextsOf(pod) {
+		out = append(out, inContext(ctl, sc)...)
+	}
 	for _, c := range containersOf(pod) {
 		out = append(out, inContainer(ctl, c)...)
 	}
@@ -155,29 +152,6 @@ func seccomp(ctl control, pod *corev1.Pod) []violation {
 	return out
 }
 
-func seLinux(ctl control, pod *corev1.Pod) []violation {
-	var out []violation
-	for _, sc := range contextsOf(pod) {
-		o := sc.SELinuxOptions
-		if o == nil {
-			continue
-		}
-		for _, f := range []struct {
-			name, value string
-			only        corev1.SELinuxOptions
-		}{
-			{"type", o.Type, corev1.SELinuxOptions{Type: o.Type}},
-			{"user", o.User, corev1.SELinuxOptions{User: o.User}},
-			{"role", o.Role, corev1.SELinuxOptions{Role: o.Role}},
-		} {
-			if ctl.breaks(nil, corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{SELinuxOptions: &f.only}}) {
-				out = append(out, bad(sc.path("seLinuxOptions", f.name), f.value))
-			}
-		}
-	}
-	return out
-}
-
 func runAsNonRoot(pod *corev1.Pod) []violation {
 	var out []violation
 	podSet := false
@@ -197,21 +171,33 @@ func runAsNonRoot(pod *corev1.Pod) []violation {
 	return out
 }
 
-func runAsUser(pod *corev1.Pod) []violation {
-	var out []violation
-	for _, sc := range contextsOf(pod) {
+// inContext finds the violations of controls that a security context violates by itself.
+func inContext(ctl control, sc context) (out []violation) {
+	switch ctl.id {
+	case "runAsUser":
 		if sc.RunAsUser != nil && *sc.RunAsUser == 0 {
-			out = append(out, bad(sc.path("runAsUser"), 0))
+			return []violation{bad(sc.path("runAsUser"), 0)}
 		}
-	}
-	return out
-}
-
-func hostProcess(pod *corev1.Pod) []violation {
-	var out []violation
-	for _, sc := range contextsOf(pod) {
+	case "windowsHostProcess":
 		if o := sc.WindowsOptions; o != nil && o.HostProcess != nil && *o.HostProcess {
-			out = append(out, bad(sc.path("windowsOptions", "hostProcess"), true))
+			return []violation{bad(sc.path("windowsOptions", "hostProcess"), true)}
+		}
+	case "seLinuxOptions":
+		o := sc.SELinuxOptions
+		if o == nil {
+			return nil
+		}
+		for _, f := range []struct {
+			name, value string
+			only        corev1.SELinuxOptions
+		}{
+			{"type", o.Type, corev1.SELinuxOptions{Type: o.Type}},
+			{"user", o.User, corev1.SELinuxOptions{User: o.User}},
+			{"role", o.Role, corev1.SELinuxOptions{Role: o.Role}},
+		} {
+			if ctl.breaks(nil, corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{SELinuxOptions: &f.only}}) {
+				out = append(out, bad(sc.path("seLinuxOptions", f.name), f.value))
+			}
 		}
 	}
 	return out
