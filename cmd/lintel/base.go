@@ -140,7 +140,7 @@ func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error)
 		return id, nil
 	}
 	// If the known history of one of them ends before that commit, there may be a better one.
-	cut, err := r.cut(ctx)
+	cut, err := r.cut()
 	if err != nil {
 		return "", err
 	}
@@ -158,7 +158,7 @@ func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error)
 }
 
 // cut returns the commits of a shallow clone whose parents are missing.
-func (r *repository) cut(ctx context.Context) ([]string, error) {
+func (r *repository) cut() ([]string, error) {
 	data, err := os.ReadFile(filepath.Join(r.common, "shallow"))
 	if err != nil {
 		return nil, fmt.Errorf("the end of this shallow clone could not be read: %w", err)

@@ -77,7 +77,7 @@ func (x *fixing) rounds(ctx context.Context, change report.Change, rep *report.R
 		if len(edits) == 0 || err != nil {
 			return change, rep, err
 		}
-		tree, err := x.tree(ctx, x.contents(tried))
+		tree, err := x.tree(ctx, x.edited(tried))
 		if err != nil {
 			return change, rep, fmt.Errorf("try the edits: %w", err)
 		}

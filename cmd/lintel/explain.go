@@ -63,25 +63,16 @@ func explained(cmd *cobra.Command, o showOptions, text string) ([]report.Explana
 // policiesOf asks a sandbox for the policies of the tree, including those of other repositories that its settings name.
 func policiesOf(cmd *cobra.Command, o showOptions) (list []report.Explanation, err error) {
 	ctx := cmd.Context()
-	repo, err := openRepository(ctx, o.repo)
+	q := report.Query{Show: report.ShowPolicies}
+	s, err := o.open(ctx, &q)
 	if err != nil {
 		return nil, err
 	}
-	q := report.Query{Show: report.ShowPolicies, Host: repo.host(ctx)}
-	cleanup, err := repo.ask(ctx, o.rev, &q)
-	if err != nil {
-		return nil, err
-	}
-	defer cleanup()
-	outside, err := o.sources.open(ctx, repo.git)
-	if err != nil {
-		return nil, err
-	}
-	child := repo.sandbox(ctx, q.Cache, q.Alternates, outside, 0)
-	defer child.Close()
+	defer s.close()
+	q.Host = s.repo.host(ctx)
 	line := showProgress(cmd.ErrOrStderr(), "reading policies")
 	defer line.end()
-	out, err := showing(line.in(ctx), child, outside, q)
+	out, err := s.show(line.in(ctx), q)
 	if err != nil {
 		return nil, err
 	}

@@ -55,46 +55,36 @@ func runFetch(cmd *cobra.Command, o showOptions, rules policyOptions, roots []st
 func fetchAll(ctx context.Context, cmd *cobra.Command, o showOptions, rules policyOptions, roots []string) (
 	list []report.Fetched, missing int, err error,
 ) {
-	repo, err := openRepository(ctx, o.repo)
-	if err != nil {
-		return nil, 0, err
-	}
 	q := report.Query{Show: report.ShowRoots}
-	cleanup, err := repo.ask(ctx, o.rev, &q)
+	s, err := o.open(ctx, &q)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer cleanup()
-	outside, err := o.sources.open(ctx, repo.git)
-	if err != nil {
-		return nil, 0, err
-	}
-	if outside == nil {
+	defer s.close()
+	if s.outside == nil {
 		return nil, 0, errors.New("no folder for the source cache is known: name one with --store")
 	}
-	child := repo.sandbox(ctx, q.Cache, q.Alternates, outside, 0)
-	defer child.Close()
 	q.Output = "json"
 	if len(roots) == 0 {
-		if _, err := showing(ctx, child, outside, q); err != nil {
+		if _, err := s.show(ctx, q); err != nil {
 			return nil, 0, err
 		}
 		change := report.Change{GitDir: q.GitDir, Alternates: q.Alternates, Git: q.Git, Cache: q.Cache, Repository: q.Repository,
 			Branches: q.Branches, Rules: q.Tree, Head: q.Tree, All: true, Now: time.Now()}
-		if err := rules.apply(cmd, repo, &change); err != nil {
+		if err := rules.apply(cmd, s.repo, &change); err != nil {
 			return nil, 0, err
 		}
-		if _, err := outside.Inspect(ctx, child, change); err != nil {
+		if _, err := s.outside.Inspect(ctx, s.child, change); err != nil {
 			return nil, 0, err
 		}
 	}
 	for _, root := range roots {
-		q.Show, q.Root = report.ShowObjects, report.RootName{Name: root, Paths: repo.paths(ctx, root)}
-		if _, err := showing(ctx, child, outside, q); err != nil {
+		q.Show, q.Root = report.ShowObjects, report.RootName{Name: root, Paths: s.repo.paths(ctx, root)}
+		if _, err := s.show(ctx, q); err != nil {
 			return nil, 0, err
 		}
 	}
-	return o.fetched(ctx, repo.git, outside.Lock())
+	return o.fetched(ctx, s.repo.git, s.outside.Lock())
 }
 
 // fetched lists the results of wants, and counts those that are not available.

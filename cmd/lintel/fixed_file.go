@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,7 +77,7 @@ func (r rows) with(e *report.SourceEdit, f *fixedFile) (now rows, why string) {
 
 // open reads the files of edits that are not open yet. It leaves out files that differ from the checked ones.
 func (x *fixing) open(ctx context.Context, edits []report.SourceEdit) error {
-	opened := map[string]string{}
+	var opened []treeFile
 	for _, e := range edits {
 		if x.files[e.Path] != nil {
 			continue
@@ -86,7 +85,7 @@ func (x *fixing) open(ctx context.Context, edits []report.SourceEdit) error {
 		f := &fixedFile{shown: map[int]string{}}
 		x.files[e.Path] = f
 		if f.why = x.read(e.Path, f); f.why == "" {
-			opened[e.Path] = string(f.data)
+			opened = append(opened, treeFile{e.Path, f.data, f.mode})
 		}
 	}
 	if len(opened) == 0 {
@@ -96,7 +95,7 @@ func (x *fixing) open(ctx context.Context, edits []report.SourceEdit) error {
 	if err != nil || tree == x.checked {
 		return err
 	}
-	others, err := x.git(ctx, "", "diff-tree", "-r", "-z", "--no-renames", "--name-only", x.checked, tree)
+	others, err := x.repo.beside(ctx, x.objects, "", "diff-tree", "-r", "-z", "--no-renames", "--name-only", x.checked, tree)
 	for path := range strings.SplitSeq(others, "\x00") {
 		if f := x.files[path]; f != nil {
 			f.why = "the file differs from what was checked"
@@ -129,51 +128,23 @@ func (x *fixing) read(path string, f *fixedFile) string {
 	return ""
 }
 
-// contents returns the contents of the edited files, some of them with edits that are being tried.
-func (x *fixing) contents(tried map[string]rows) map[string]string {
-	out := map[string]string{}
+// tree writes the checked tree with other contents of some files.
+func (x *fixing) tree(ctx context.Context, files []treeFile) (string, error) {
+	return x.repo.treeWith(ctx, x.checked, x.objects, files, "update-index", "-z", "--stdin")
+}
+
+// edited returns the edited files, some of them with edits that are being tried.
+func (x *fixing) edited(tried map[string]rows) (files []treeFile) {
 	for path, f := range x.files {
 		now := f.rows
 		if tried[path] != nil {
 			now = tried[path]
 		}
 		if f.why == "" {
-			out[path] = now.String()
+			files = append(files, treeFile{path, []byte(now.String()), f.mode})
 		}
 	}
-	return out
-}
-
-// tree writes the checked tree with other contents of some files, converted as git converts those of a work tree.
-func (x *fixing) tree(ctx context.Context, contents map[string]string) (string, error) {
-	if _, err := x.git(ctx, "", "read-tree", x.checked); err != nil {
-		return "", err
-	}
-	var paths strings.Builder
-	for path, text := range contents {
-		file := filepath.Join(x.scratch(), filepath.FromSlash(path))
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			return "", err
-		}
-		if err := replaceFile(file, []byte(text), x.files[path].mode); err != nil {
-			return "", err
-		}
-		paths.WriteString(path + "\x00")
-	}
-	if _, err := x.git(ctx, paths.String(), "update-index", "-z", "--stdin"); err != nil {
-		return "", err
-	}
-	return x.git(ctx, "", "write-tree")
-}
-
-// scratch is a temporary work tree outside the repository with only the edited files.
-func (x *fixing) scratch() string { return filepath.Join(filepath.Dir(x.objects), "tree") }
-
-// git runs git on the scratch work tree, with a temporary index and object folder.
-func (x *fixing) git(ctx context.Context, stdin string, args ...string) (string, error) {
-	env, _ := x.repo.besides(x.objects)
-	where := []string{"--git-dir=" + x.repo.gitDir, "--work-tree=" + x.scratch()}
-	return x.repo.runWith(ctx, env, stdin, append(where, args...)...)
+	return files
 }
 
 // read sets the lines of the file.

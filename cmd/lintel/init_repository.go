@@ -105,42 +105,18 @@ func (b *beginning) ask(ctx context.Context, q report.Query) (*report.Layout, er
 
 // with describes the repository as it would be with the files of a plan.
 func (b *beginning) with(ctx context.Context, plan *starter.Plan) (*report.Layout, error) {
-	id, err := b.repo.treeWith(ctx, b.query.Tree, b.query.Alternates[0], plan.Write)
+	files := make([]treeFile, len(plan.Write))
+	for i, f := range plan.Write {
+		files[i] = treeFile{f.Path, f.Data, 0o600}
+	}
+	id, err := b.repo.treeWith(ctx, b.query.Tree, b.query.Alternates[0], files, "add", "--force",
+		"--pathspec-from-file=-", "--pathspec-file-nul")
 	if err != nil {
 		return nil, err
 	}
 	q := b.query
 	q.Before, q.Tree = q.Tree, id
 	return b.ask(ctx, q)
-}
-
-// treeWith writes a tree with additional files into an object folder.
-func (r *repository) treeWith(ctx context.Context, tree, objects string, files []starter.File) (string, error) {
-	temp, err := os.MkdirTemp("", "lintel-init-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(temp)
-	work := filepath.Join(temp, "files")
-	env := []string{"GIT_DIR=" + r.gitDir, "GIT_WORK_TREE=" + work, "GIT_INDEX_FILE=" + filepath.Join(temp, "index"),
-		"GIT_OBJECT_DIRECTORY=" + objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + r.objects}
-	if _, err := r.run(ctx, env, "read-tree", tree); err != nil {
-		return "", err
-	}
-	args := []string{"-C", work, "add", "--force", "--"}
-	for _, f := range files {
-		name := filepath.Join(work, filepath.FromSlash(f.Path))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, f.Data, 0o600)); err != nil {
-			return "", err
-		}
-		args = append(args, f.Path)
-	}
-	if len(files) > 0 {
-		if _, err := r.run(ctx, env, args...); err != nil {
-			return "", err
-		}
-	}
-	return r.run(ctx, env, "write-tree")
 }
 
 // ignored lists files that git ignores.

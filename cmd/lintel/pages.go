@@ -15,6 +15,11 @@ type shownResults struct {
 	store   *results.Store
 	keeper  *results.Recorder
 	handler *results.Handler
+	// gone hides the results of repositories that the App was removed from.
+	gone func(ctx context.Context, installation, repository int64) error
+	// reached makes results follow renamed repositories, and removes the results of repositories that the App does not
+	// reach any more.
+	reached func(context.Context, results.Reached) error
 }
 
 // newPages creates them.
@@ -29,6 +34,7 @@ func (o *serveOptions) newPages(jobs *store.Queue, readers *results.Access, log 
 	limits := o.pageLimits()
 	p := &shownResults{store: results.NewStore(jobs.Bucket("RESULTS", limits.IndexBytes(), limits.Age),
 		jobs.Bucket("REPORTS", limits.DataBytes(), limits.Age), limits, nil)}
+	p.gone, p.reached = p.store.Gone, p.store.Retain
 	p.keeper = results.NewRecorder(p.store, o.publicURL, readers.CanSignIn(), nil)
 	if o.natsURL == "" {
 		p.keeper.Room = roomIn(o.dataDir)
@@ -50,23 +56,6 @@ func roomIn(dir string) func() error {
 		}
 		return nil
 	}
-}
-
-// gone hides the results of repositories that the App was removed from.
-func (p *shownResults) gone() func(ctx context.Context, installation, repository int64) error {
-	if p.store == nil {
-		return nil
-	}
-	return p.store.Gone
-}
-
-// reached makes results follow renamed repositories, and removes the results of repositories that the App does not
-// reach any more.
-func (p *shownResults) reached() func(context.Context, results.Reached) error {
-	if p.store == nil {
-		return nil
-	}
-	return p.store.Retain
 }
 
 func (o *serveOptions) pageLimits() results.Limits {

@@ -301,7 +301,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	app.client.ShareWith(jobs.Processes)
 	metrics.WatchDisk(kept.sizes)
 	metrics.SetBuild(version())
-	intake, err := github.NewWebhook(github.WebhookConfig{Secret: app.secret, Queue: jobs, Gone: shown.gone(),
+	intake, err := github.NewWebhook(github.WebhookConfig{Secret: app.secret, Queue: jobs, Gone: shown.gone,
 		Revoked: guard.Revoke, Serves: o.serves, Unserved: metrics.Unserved, Log: log})
 	if err != nil {
 		return nil, nil, err
@@ -309,7 +309,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	rotation := o.rotation(app, intake, log)
 	alarm := worker.NewAlarm(jobs, time.Now, time.After, log)
 	sweeper := worker.NewSweeper(worker.SweepConfig{Client: app.client, Queue: jobs, Budget: app.client.Budget, Ends: alarm.Set,
-		Serves: o.serves, Drop: jobs.Drop, Reached: shown.reached(), Interval: o.sweepInterval, Log: log})
+		Serves: o.serves, Drop: jobs.Drop, Reached: shown.reached, Interval: o.sweepInterval, Log: log})
 	server = &worker.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Routes: guard.Routes,

@@ -36,32 +36,22 @@ func (o *showOptions) flags(cmd *cobra.Command) {
 // runShow asks a sandbox what a tree deploys, and prints the answer.
 func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 	ctx := cmd.Context()
-	repo, err := openRepository(ctx, o.repo)
-	if err != nil {
-		return err
-	}
 	line := showProgress(cmd.ErrOrStderr(), readingTree)
-	cleanup, err := repo.ask(ctx, o.rev, &q)
+	s, err := o.open(ctx, &q)
 	line.end()
 	if err != nil {
 		return err
 	}
-	defer cleanup()
+	defer s.close()
 	q.Output = o.output
-	outside, err := o.sources.open(ctx, repo.git)
-	if err != nil {
-		return err
-	}
-	child := repo.sandbox(ctx, q.Cache, q.Alternates, outside, 0)
-	defer child.Close()
 	line = showProgress(cmd.ErrOrStderr(), "rendering")
-	out, err := showing(line.in(ctx), child, outside, q)
+	out, err := s.show(line.in(ctx), q)
 	line.end()
 	if err != nil {
 		return err
 	}
 	if q.Alternates != nil && out.Roots != nil { // of the work tree
-		keepNames(repo.gitDir, names{Tree: q.Tree, Roots: out.Roots})
+		keepNames(s.repo.gitDir, names{Tree: q.Tree, Roots: out.Roots})
 	}
 	if _, err := cmd.OutOrStdout().Write(out.Text); err != nil {
 		return err
@@ -75,13 +65,42 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 	return nil
 }
 
-// showing repeats a query to a sandbox until it needs no further remote sources. If something cannot be shown, it
-// returns an error.
-func showing(ctx context.Context, child *sandbox.Sandbox, outside *remotes.Resolver, q report.Query) (out *report.Showing,
-	err error) {
-	err = outside.Until(ctx, func(have *report.Sources) (json.RawMessage, error) {
+// shownTree is a repository of which a sandbox shows a tree.
+type shownTree struct {
+	repo    *repository
+	outside *remotes.Resolver
+	child   *sandbox.Sandbox
+	cleanup func()
+}
+
+// open sets the tree that a query is about to that of the options. The caller closes what it returns.
+func (o *showOptions) open(ctx context.Context, q *report.Query) (*shownTree, error) {
+	repo, err := openRepository(ctx, o.repo)
+	if err != nil {
+		return nil, err
+	}
+	cleanup, err := repo.ask(ctx, o.rev, q)
+	if err != nil {
+		return nil, err
+	}
+	outside, err := o.sources.open(ctx, repo.git)
+	if err != nil {
+		cleanup()
+		return nil, err
+	}
+	return &shownTree{repo, outside, repo.sandbox(ctx, q.Cache, q.Alternates, outside, 0), cleanup}, nil
+}
+
+func (s *shownTree) close() {
+	s.child.Close()
+	s.cleanup()
+}
+
+// show repeats a query until it needs no further remote sources. If something cannot be shown, it returns an error.
+func (s *shownTree) show(ctx context.Context, q report.Query) (out *report.Showing, err error) {
+	err = s.outside.Until(ctx, func(have *report.Sources) (json.RawMessage, error) {
 		q.Sources = have
-		if out, err = child.Show(ctx, q); err != nil {
+		if out, err = s.child.Show(ctx, q); err != nil {
 			return nil, err
 		}
 		return out.Wanted, nil

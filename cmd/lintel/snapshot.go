@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,6 +68,48 @@ func (r *repository) besides(objects string) (env []string, index string) {
 	index = filepath.Join(filepath.Dir(objects), "index")
 	return []string{"GIT_INDEX_FILE=" + index, "GIT_OBJECT_DIRECTORY=" + objects,
 		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + r.objects}, index
+}
+
+// treeFile is a file of a tree.
+type treeFile struct {
+	path string
+	data []byte
+	mode fs.FileMode
+}
+
+// treeWith writes a tree with other contents of some files, or additional ones, into an object folder. They are
+// converted as git converts those of a work tree. add is the command of git that takes their names from its input.
+func (r *repository) treeWith(ctx context.Context, tree, objects string, files []treeFile, add ...string) (string, error) {
+	if _, err := r.beside(ctx, objects, "", "read-tree", tree); err != nil {
+		return "", err
+	}
+	var paths strings.Builder
+	for _, f := range files {
+		name := filepath.Join(scratch(objects), filepath.FromSlash(f.path))
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return "", err
+		}
+		if err := replaceFile(name, f.data, f.mode); err != nil {
+			return "", err
+		}
+		paths.WriteString(f.path + "\x00")
+	}
+	if len(files) > 0 {
+		if _, err := r.beside(ctx, objects, paths.String(), add...); err != nil {
+			return "", err
+		}
+	}
+	return r.beside(ctx, objects, "", "write-tree")
+}
+
+// scratch is a temporary work tree outside the repository with only the files that are written into a tree.
+func scratch(objects string) string { return filepath.Join(filepath.Dir(objects), "tree") }
+
+// beside runs git on the scratch work tree, with the index and the object folder beside it.
+func (r *repository) beside(ctx context.Context, objects, stdin string, args ...string) (string, error) {
+	env, _ := r.besides(objects)
+	where := []string{"--git-dir=" + r.gitDir, "--work-tree=" + scratch(objects)}
+	return r.runWith(ctx, env, stdin, append(where, args...)...)
 }
 
 // merged returns an error if a file in the index has a conflict, since it could not be committed.
