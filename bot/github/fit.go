@@ -16,14 +16,10 @@ const (
 	MaxMessage     = 65535 // bytes, of an annotation's message and of its raw details (64 KB)
 	MaxBatch       = 50    // annotations a request
 	MaxAnnotations = 1000  // annotations a run, ours: each batch is a request that counts towards the secondary limits
-	MaxActions     = 3
-	maxLabel       = 20
-	maxDescription = 40
-	maxIdentifier  = 20
 )
 
 // Fit returns a copy of a check run that GitHub accepts: every text within its limit, cut at the end of a
-// line with a count of what was left out, annotations with usable positions, at most three actions.
+// line with a count of what was left out, annotations with usable positions.
 // Annotations that cannot be posted (no path, or beyond MaxAnnotations) are counted in the summary.
 func Fit(run forge.CheckRun) forge.CheckRun {
 	var annotations []forge.Annotation
@@ -49,7 +45,6 @@ func Fit(run forge.CheckRun) forge.CheckRun {
 	run.Summary = withNotes(run.Summary, notes)
 	run.Title = FitTitle(run.Title)
 	run.Text = FitText(run.Text)
-	run.Actions = FitActions(run.Actions)
 	return run
 }
 
@@ -155,23 +150,6 @@ func FitAnnotation(a forge.Annotation) (forge.Annotation, bool) {
 	}
 	a.RawDetails = cutBytes(clean(a.RawDetails), MaxMessage)
 	return a, true
-}
-
-// FitActions returns at most three actions within GitHub's lengths; one without a label, a description or
-// an identifier, or whose identifier is too long to come back whole, is left out.
-func FitActions(actions []forge.Action) []forge.Action {
-	var out []forge.Action
-	for _, a := range actions {
-		a.Label, a.Description = cutRunes(clean(a.Label), maxLabel), cutRunes(clean(a.Description), maxDescription)
-		if a.Label == "" || a.Description == "" || a.Identifier == "" ||
-			utf8.RuneCountInString(a.Identifier) > maxIdentifier {
-			continue
-		}
-		if out = append(out, a); len(out) == MaxActions {
-			break
-		}
-	}
-	return out
 }
 
 // clean replaces what is not UTF-8 and NUL, which JSON or GitHub's database refuse.

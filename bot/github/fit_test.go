@@ -105,15 +105,6 @@ func TestFitRun(t *testing.T) {
 	}
 }
 
-func TestFitActions(t *testing.T) {
-	got := FitActions([]forge.Action{{Label: "no identifier", Description: "d"}, {Label: strings.Repeat("l", 30), Description: strings.Repeat("d", 50), Identifier: "id"},
-		{Label: "l", Description: "d", Identifier: strings.Repeat("i", 21)}, {Label: "a", Description: "b", Identifier: "1"}, {Label: "a", Description: "b", Identifier: "2"}, {Label: "a", Description: "b", Identifier: "3"}})
-	if len(got) != 3 || got[2].Identifier != "2" || utf8.RuneCountInString(got[0].Label) != 20 ||
-		utf8.RuneCountInString(got[0].Description) != 40 {
-		t.Errorf("%+v", got)
-	}
-}
-
 func FuzzFitText(f *testing.F) {
 	f.Add("```\n<details>\n", 40000)
 	f.Add("~~~~ü\n", 20000)
