@@ -42,9 +42,23 @@ func TestLastKnownRenderingAnswersLookups(t *testing.T) {
 	release := map[string]string{"ops/release.yaml": fetchedRelease("1.0.0")}
 	values := map[string]string{"ops/release.yaml": fetchedRelease("1.0.0") + "  values: {team: blue}\n"}
 	newer := map[string]string{"ops/release.yaml": fetchedRelease("2.0.0")}
+	store.Write("kustomization.yaml", "resources: ['https://git.example.com/more.git?ref=v1']\n")
+	further := strings.TrimSpace(store.Rev(store.Snapshot() + "^{tree}"))
+	deeper := lacking(false)
+	deeper[2] = remote.Entry{Want: base, Tree: further, Revision: "4567"}
+	deeper = append(deeper, remote.Entry{Want: remote.Want{Kind: remote.Git, URL: "https://git.example.com/more.git", Ref: "v1", Submodules: true},
+		Failure: &remote.Failure{Message: "no answer"}})
 	remoteBase := func(more string) map[string]string {
 		return map[string]string{"remote/kustomization.yaml": "namespace: ops\nresources: ['https://git.example.com/base.git?ref=v1']\n" + more}
 	}
+	otherRef := map[string]string{"remote/kustomization.yaml": strings.Replace(remoteBase("")["remote/kustomization.yaml"], "v1", "v2", 1)}
+	deploysRemote := with(remoteBase(""), "ops/remote.yaml", `apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: remote, namespace: argocd}
+spec:
+  source: {repoURL: "https://git.example.com/fleet", path: remote}
+  destination: {namespace: ops}
+`)
 	pod := func(team string) map[string]string {
 		return map[string]string{"apps/pod.yaml": podOf("shop", team, "")}
 	}
@@ -81,6 +95,12 @@ func TestLastKnownRenderingAnswersLookups(t *testing.T) {
 		{"a remote base, and the change touches the root", remoteBase(""), nil,
 			with(pod("blue"), "remote/kustomization.yaml", remoteBase("namePrefix: ''\n")["remote/kustomization.yaml"]),
 			lacking(false), report.Neutral, false},
+		{"a remote base of which the base branch names a later ref", remoteBase(""), otherRef, pod("blue"), lacking(false), report.Failure, true},
+		{"a remote base that an Application deploys, and of which the base branch names a later ref", deploysRemote, otherRef,
+			pod("blue"), lacking(false), report.Failure, true},
+		{"a remote base of which the change names a later ref", remoteBase(""), nil,
+			with(pod("blue"), "remote/kustomization.yaml", otherRef["remote/kustomization.yaml"]), lacking(false), report.Neutral, false},
+		{"a remote base that moved to another base", remoteBase(""), nil, pod("blue"), deeper, report.Failure, true},
 		{"a remote base of a root that the base branch changed", remoteBase(""), remoteBase("commonLabels: {a: b}\n"), pod("blue"),
 			lacking(false), report.Neutral, false},
 	} {

@@ -1,13 +1,15 @@
 package render
 
 import (
-	"encoding/json"
+	"crypto/sha256"
+	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/lintel-bot/lintel/render/env"
-	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -22,8 +24,21 @@ var lastTable = env.Table{Name: "last"}
 type lastRendering struct {
 	Key string    `json:"key"`
 	At  time.Time `json:"at"` // the day on which a check last saw it
-	// Sources are the digests of its remote sources, by the question for each.
-	Sources map[string]string `json:"sources"`
+	// Sources are the digests of its remote sources, by the question for each. Files are the kustomization files that
+	// name versions of such sources, by path.
+	Sources map[string]string        `json:"sources"`
+	Files   map[string]versionedFile `json:"files,omitempty"`
+}
+
+// versionedFile is the content of a file that names versions: its object id, and its digest without the versions.
+type versionedFile struct{ Content, Without string }
+
+// versions matches what chooses the version of a remote base or chart in a kustomization.
+var versions = regexp.MustCompile(`([?&](?:ref|version)=|\bversion"?:\s*)[^\s&,}]+`)
+
+// withoutVersions returns a digest of a kustomization that is the same for other versions of its remote sources.
+func withoutVersions(data []byte) string {
+	return fmt.Sprintf("%x", sha256.Sum256(versions.ReplaceAll(data, []byte("$1"))))
 }
 
 // LastDigest returns a digest of everything that LastOfKind reads.
@@ -32,7 +47,11 @@ func (c *Cache) LastDigest() string { return c.Memory().Digest(lastTable) }
 // lastKey is the key of the last rendering of a target.
 func (r *Renderer) lastKey(t Target) string {
 	if t.By != nil {
-		t.Digest = t.By.Unversioned() + strings.TrimPrefix(t.Digest, t.By.Digest())
+		rest := strings.TrimPrefix(t.Digest, t.By.Digest())
+		if t.By.Virtual != nil {
+			rest = withoutVersions(t.By.Virtual.Data)
+		}
+		t.Digest = t.By.Unversioned() + rest
 	}
 	return r.ownKey(t)
 }
@@ -42,10 +61,16 @@ func (r *Renderer) keepLast(out *Rendering) {
 	if r.branch.IsZero() || len(out.wants) == 0 || out.asked == nil || r.kept() == nil || r.kept().Disk == nil {
 		return
 	}
-	key, now := r.lastKey(out.target), lastRendering{r.key(out.target), r.branch.UTC().Truncate(24 * time.Hour), map[string]string{}}
+	key, now := r.lastKey(out.target), lastRendering{Key: r.key(out.target), At: r.branch.UTC().Truncate(24 * time.Hour),
+		Sources: map[string]string{}, Files: map[string]versionedFile{}}
 	for q, digest := range out.asked {
-		if q.Kind == env.Source {
+		switch {
+		case q.Kind == env.Source:
 			now.Sources[q.Name] = digest
+		case q.Kind == env.Content && kustomization.IsFileName(q.Name):
+			if data, _, err := r.tree.ReadFile(q.Name); err == nil && versions.Match(data) {
+				now.Files[q.Name] = versionedFile{digest, withoutVersions(data)}
+			}
 		}
 	}
 	if before, ok := env.Get[lastRendering](r.kept(), lastTable, key, nil); !ok || !reflect.DeepEqual(before, now) {
@@ -54,8 +79,8 @@ func (r *Renderer) keepLast(out *Rendering) {
 }
 
 // LastOfKind returns the objects of a kind in the last complete rendering of a target of the base branch, with its day.
-// If a remote source is unavailable now, that rendering may have used another version of it. Everything else that it
-// depends on must be unchanged. ok is false where no such rendering is cached.
+// That rendering may have used other versions of the target's remote sources, since one of them is unavailable now.
+// Everything else that it depends on must be unchanged. ok is false where no such rendering is cached.
 func (r *Renderer) LastOfKind(t Target, kind string) (found Declared, ok bool) {
 	if r.branch.IsZero() || t.Kind == roots.Folder || r.kept() == nil || r.kept().Disk == nil {
 		return Declared{}, false
@@ -77,8 +102,8 @@ func (r *Renderer) LastOfKind(t Target, kind string) (found Declared, ok bool) {
 	return found, true
 }
 
-// lastAsker answers like asker, except that an unavailable remote source has the digest that it had at the last
-// rendering.
+// lastAsker answers like asker, except that remote sources, and what chooses their versions, are as they were at the
+// last rendering.
 type lastAsker struct {
 	asker
 	last lastRendering
@@ -88,9 +113,12 @@ type lastAsker struct {
 func (a lastAsker) Answer(q env.Question) string {
 	switch q.Kind {
 	case env.Source:
-		var want remote.Want
-		if json.Unmarshal([]byte(q.Name), &want) == nil && a.mounts.sources.Lacks(want) {
-			return a.last.Sources[q.Name]
+		return a.last.Sources[q.Name]
+	case env.Content:
+		if f, ok := a.last.Files[q.Name]; ok {
+			if data, _, err := a.tree.ReadFile(q.Name); err == nil && withoutVersions(data) == f.Without {
+				return f.Content
+			}
 		}
 	case env.Deployed: // the version of a remote source does not count
 		return a.last.Key

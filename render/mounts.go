@@ -379,8 +379,12 @@ func (o *mounts) problems(list []doc.Error) (out []doc.Error) {
 				at = fmt.Sprintf("%s, line %d", at, e.Line)
 			}
 			top := m.local()
-			line := top.here()
+			line, missing, reason := top.here(), "", ""
+			if e.Missing != "" && top.source != nil {
+				missing, reason = remote.Redacted(top.source.Want.URL), "a source that it includes could not be fetched"
+			}
 			e = doc.Error{Path: line.file, Line: line.at.Line, Column: line.at.Column, Unknown: e.Unknown, Quotes: true,
+				Missing: missing, Reason: reason,
 				Message: fmt.Sprintf("%s: what it includes has an error (%s): %s", top.field, at, e.Message)}
 		}
 		if key := e.Error(); !seen[key] {

@@ -259,15 +259,6 @@ func (s *Sources) IsGiven(w Want) bool {
 	return s.given[w]
 }
 
-// Lacks reports whether a want is missing now, although it may exist. It does not record the want.
-func (s *Sources) Lacks(w Want) bool {
-	if s == nil {
-		return true
-	}
-	e, ok := s.result(w)
-	return !ok || e.Failure != nil && !e.Failure.Broken
-}
-
 // Digest identifies the result for a want; empty: it was not tried. It does not record the want.
 func (s *Sources) Digest(w Want) string {
 	if s == nil {
