@@ -225,6 +225,23 @@ func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 	return slices.DeleteFunc(list, func(p *Pair) bool { return drop[p] }), nil
 }
 
+// Stays reports whether a pair deletes an object that stays in the cluster, because all that deployed it keep what they
+// stop deploying.
+func (s Sides) Stays(p *Pair) bool {
+	if p.Operation != admission.Delete || s.All {
+		return false
+	}
+	base, head := s.Trees.Base.Roots, s.Trees.Head.Roots
+	list := base.Deployers(p.Root)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(d *deploy.Deployment) bool {
+		now := head.Counterpart(d)
+		if now == nil || now.Name != d.Name {
+			return !d.Keeps(p.Old.Object, true)
+		}
+		return !now.Keeps(p.Old.Object, false)
+	})
+}
+
 // taken lists the clusters that match none of others, each of which matches at most one.
 func taken(list, others []gitops.Cluster, match func(c, other gitops.Cluster) bool) (left []gitops.Cluster) {
 	others = slices.Clone(others)

@@ -192,6 +192,8 @@ type Deployment struct {
 	Cluster  string    // name or address of the cluster, for messages; may be empty
 	To       Cluster   // the cluster that the object names; the zero value: the cluster that the object is in
 	Recreate bool      // resources that cannot be updated are deleted and created again
+	Unpruned bool      // what is no longer in the folder stays in the cluster
+	Orphans  bool      // everything stays in the cluster when the object goes
 
 	// Namespace is the namespace of namespaced objects that name none (Argo CD's destination). Flux' target namespace
 	// is part of Overrides instead: kustomize writes it over the namespaces in the manifests.
@@ -409,6 +411,11 @@ func (o Options) once(object Object, byKind map[string][]*field, context func() 
 			object: object.Reference()}
 		r.Tree = t
 		r.problem(evaluate(r, root))
+		if root.truth("spec", "syncPolicy", "preserveResourcesOnDeletion") && !root.present("spec", "template", "metadata", "finalizers") {
+			for i := range r.found {
+				r.found[i].Orphans = true
+			}
+		}
 		if flux && root.truth("spec", "suspend") || root.text("metadata", "annotations", skipReconcile) == "true" {
 			for i := range r.found {
 				r.found[i].Suspended = true
