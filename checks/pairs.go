@@ -79,7 +79,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	if err := out.unchecked(ctx); err != nil {
 		return nil, err
 	}
-	asking, not, advice := builtin.Deployments(out.sides)
+	asking, not, advice := builtin.Deployments(ctx, out.sides)
 	out.asking, out.notChecked = asking, append(out.notChecked, not...)
 	out.notChecked = append(out.notChecked, builtin.Unrendered(t.Head.Roots, out.list, out.notChecked)...)
 	out.warnings = append(out.warnings, advice...)

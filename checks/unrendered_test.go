@@ -111,39 +111,40 @@ func TestUnrenderedDeploymentsAreReported(t *testing.T) {
 		name, brought, altered string
 		line                   int
 		beside                 sources
+		compared               bool // all that it deploys is rendered: alterations are compared
 	}
 	classes := []class{
-		{"a tag", source("    targetRevision: v1.0.0\n"), source("    targetRevision: v1.0.1\n"), 9, nil},
-		{"a branch", source("    targetRevision: staging\n"), source("    targetRevision: refs/heads/stage\n"), 9, nil},
+		{"a tag", source("    targetRevision: v1.0.0\n"), source("    targetRevision: v1.0.1\n"), 9, nil, false},
+		{"a branch", source("    targetRevision: staging\n"), source("    targetRevision: refs/heads/stage\n"), 9, nil, false},
 		{"a commit", source("    targetRevision: 0123456789abcdef\n"), source("    targetRevision: 0123456789abcde\n"), 9,
-			nil},
+			nil, false},
 		{"another repository", argo("  source: {repoURL: https://github.com/x/y, path: apps/shop}\n"),
-			argo("  source: {repoURL: https://github.com/x/y, path: apps/else}\n"), 6, nil},
+			argo("  source: {repoURL: https://github.com/x/y, path: apps/else}\n"), 6, nil, false},
 		{"a chart", argo("  source:\n    repoURL: https://c\n    chart: redis\n    targetRevision: 1.0.0\n"),
-			argo("  source:\n    repoURL: https://c\n    chart: redis\n    targetRevision: 1.0.1\n"), 9, nil},
-		{"several sources", several("1.0.0"), several("1.0.1"), 9, values},
-		{"a plugin", source("    plugin: {name: a}\n"), source("    plugin: {name: b}\n"), 9, nil},
-		{"a release", release(ofChart), release(ofChart + "  values: {a: 1}\n"), 7, nil},
+			argo("  source:\n    repoURL: https://c\n    chart: redis\n    targetRevision: 1.0.1\n"), 9, nil, false},
+		{"several sources", several("1.0.0"), several("1.0.1"), 9, values, false},
+		{"a plugin", source("    plugin: {name: a}\n"), source("    plugin: {name: b}\n"), 9, nil, false},
+		{"a release", release(ofChart), release(ofChart + "  values: {a: 1}\n"), 7, nil, false},
 		{"an artifact", fluxKustomize(from("OCIRepository")), fluxKustomize(from("OCIRepository") + "  targetNamespace: a\n"),
 			7,
-			sources{"src.yaml": fluxSource("OCIRepository", "src", "{url: 'oci://x'}")}},
-		{"a bucket", fluxKustomize(from("Bucket")), fluxKustomize(from("Bucket") + "  targetNamespace: a\n"), 7, nil},
+			sources{"src.yaml": fluxSource("OCIRepository", "src", "{url: 'oci://x'}")}, false},
+		{"a bucket", fluxKustomize(from("Bucket")), fluxKustomize(from("Bucket") + "  targetNamespace: a\n"), 7, nil, false},
 		{"a git repository of others", fluxKustomize(from("GitRepository")),
 			fluxKustomize(from("GitRepository") + "  targetNamespace: a\n"), 7,
-			sources{"src.yaml": fluxSource("GitRepository", "src", "{url: 'https://github.com/x/y'}")}},
-		{"variables of a Secret", fluxKustomize(secret), fluxKustomize(secret + "    substitute: {A: b}\n"), 11, nil},
+			sources{"src.yaml": fluxSource("GitRepository", "src", "{url: 'https://github.com/x/y'}")}, false},
+		{"variables of a Secret", fluxKustomize(secret), fluxKustomize(secret + "    substitute: {A: b}\n"), 11, nil, false},
 	}
 	for _, g := range []string{"clusters: {}", "scmProvider: {github: {organization: x}}",
 		"plugin: {configMapRef: {name: x}}",
 		"pullRequest: {github: {owner: x, repo: y}}", "clusterDecisionResource: {configMapRef: x}"} {
-		classes = append(classes, class{g, appSetOf(g, "apps/shop"), appSetOf(g, "apps/else"), 7, nil},
-			class{g + " by path", appSetOf(g, "'apps/{{.name}}'"), appSetOf(g, "'x/{{.name}}'"), 7, nil})
+		classes = append(classes, class{g, appSetOf(g, "apps/shop"), appSetOf(g, "apps/else"), 7, nil, strings.HasPrefix(g, "cluster")},
+			class{g + " by path", appSetOf(g, "'apps/{{.name}}'"), appSetOf(g, "'x/{{.name}}'"), 7, nil, false})
 	}
 	for _, ref := range []string{"{tag: v1}", "{commit: 0123abc}", "{semver: '>=1'}", "{branch: staging}",
 		"{name: refs/tags/v1}", "{branch: main, tag: v1}"} {
 		classes = append(classes, class{ref, fluxKustomize(from("GitRepository")),
 			fluxKustomize(from("GitRepository") + "  targetNamespace: a\n"), 7,
-			sources{"src.yaml": fluxSource("GitRepository", "src", "{url: '"+ownURL+"', ref: "+ref+"}")}})
+			sources{"src.yaml": fluxSource("GitRepository", "src", "{url: '"+ownURL+"', ref: "+ref+"}")}, false})
 	}
 	fails := sources{".lintel.yaml": "unrendered: failure\n"}
 	for _, c := range classes {
@@ -154,7 +155,11 @@ func TestUnrenderedDeploymentsAreReported(t *testing.T) {
 			wantNotChecked(t, against(t, base, brought), report.Neutral, at)
 			wantNotChecked(t, against(t, base.with(fails), brought), report.Failure, at)
 			base = base.with(brought)
-			wantNotChecked(t, against(t, base, sources{"deploy/x.yaml": c.altered}), report.Neutral, at)
+			if altered := against(t, base, sources{"deploy/x.yaml": c.altered}); c.compared {
+				wantNotChecked(t, altered, report.Success)
+			} else {
+				wantNotChecked(t, altered, report.Neutral, at)
+			}
 			neighbours := sources{"other/p.yaml": aPod("other", "2"), "deploy/p.yaml": aPod("new", "1"),
 				"deploy/x.yaml": c.brought + "# a comment\n---\n" + aPod("beside", "1")}
 			wantNotChecked(t, against(t, base.with(fails), neighbours), report.Success)

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"path"
 	"reflect"
 	"slices"
@@ -19,7 +20,7 @@ import (
 // Deployments sorts the problems of objects of Argo CD and Flux that a change affects. Objects that are unchanged, with
 // everything they read, are left out. A problem that the change introduces is a pair with the object. A problem that
 // depends on cluster data or that the base has is in not. Advice is returned separately.
-func Deployments(s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, advice []report.Problem) {
+func Deployments(ctx context.Context, s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, advice []report.Problem) {
 	now := s.Trees.Head.Roots.Problems()
 	before := knownProblems(s.Trees.Base.Roots.Problems(), now)
 	for _, p := range now {
@@ -28,6 +29,7 @@ func Deployments(s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, ad
 		reason := strings.TrimSuffix(p.Message, " ("+p.Object.String()+")") // the report names the object already
 		switch {
 		case known && old.State == p.State && old.Path == p.Path:
+		case known && s.Trees.Head.Roots.Compares(ctx, s.Trees.Base.Roots, p, old):
 		case p.Cause == gitops.Suspicious:
 			advice = append(advice, report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
 		case p.Cause == gitops.Broken && !known:

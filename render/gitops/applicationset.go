@@ -10,13 +10,16 @@ import (
 	"text/template"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // set is one parameter set of a generator.
 type set struct {
 	values map[string]any
-	needs  *need // what the missing values depend on, which only the cluster has; nil: none are missing
-	guess  bool  // only the cluster knows whether this set exists, or has these values
+	needs  *need  // what the missing values depend on, which only the cluster has; nil: none are missing
+	guess  bool   // only the cluster knows whether this set exists, or has these values
+	rest   bool   // of a merge generator: the sets of its first generator, which needs the cluster, without an override
+	key    string // the merge keys of an override of such a set; empty for all others
 }
 
 // applicationSet expands one ApplicationSet (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/).
@@ -29,8 +32,9 @@ func (r *reader) applicationSet(root *field) *Problem {
 	}
 	e := &expander{reader: r, templates: newTemplates(spec.truth("goTemplate"), plainTexts(spec.get("goTemplateOptions")),
 		r.Limits)}
-	r.needs = map[string]bool{}
+	r.needs, r.open = map[string]bool{}, Open{}
 	var all []set
+	var choices []any
 	for _, generator := range spec.elements("generators") {
 		sets, err := e.generate(generator, nil, 0)
 		if err != nil {
@@ -49,6 +53,8 @@ func (r *reader) applicationSet(root *field) *Problem {
 			}
 		}
 		r.choosing = choosing(generator)
+		choices = append(choices, r.choosing, template.get("spec", "destination"))
+		r.open.Unknown = r.open.Unknown || !opensPlainly(generator)
 		for _, s := range sets {
 			r.unknown, r.guess = s.needs, s.guess
 			r.ask(generator, template, spec.get("templatePatch"), s.values)
@@ -60,6 +66,7 @@ func (r *reader) applicationSet(root *field) *Problem {
 				r.problem(e.explain(generator, err))
 				break // the next set would fail in the same way
 			}
+			r.opens(app, s)
 			r.problem(r.application(app))
 		}
 		all = append(all, sets...)
@@ -70,8 +77,46 @@ func (r *reader) applicationSet(root *field) *Problem {
 			r.also(s.values)
 		}
 	}
+	r.open.Choice = digest(append(choices, spec.get("templatePatch"))...)
+	slices.SortFunc(r.open.Own, func(a, b Override) int { return strings.Compare(a.Key, b.Key) })
 	r.addNeeds(all)
 	return nil
+}
+
+// opensPlainly reports whether a generator selects clusters, or merges lists into one that does. All that its
+// Applications deploy is known then, where their fields are.
+func opensPlainly(generator *field) bool {
+	inner := generator
+	if merged := generator.elements("merge", "generators"); len(merged) > 0 {
+		inner = merged[0]
+		for _, other := range merged[1:] {
+			if len(other.keys) != 1 || other.keys[0] != "list" {
+				return false
+			}
+		}
+	}
+	return len(generator.keys) == 1 && len(inner.keys) == 1 && (inner.keys[0] == "clusters" || inner.keys[0] == "clusterDecisionResource")
+}
+
+// opens notes an Application of a merge generator whose first generator needs the cluster.
+func (r *reader) opens(app *field, s set) {
+	if !s.rest && s.key == "" {
+		return
+	}
+	own := Override{Key: s.key, Name: known(app, "metadata", "name")}
+	if source := app.get("spec", "source"); source.present("path") && !source.get("path").unknown {
+		if dir, ok := tree.Clean(source.text("path")); ok && (len(r.Repo.URLs) == 0 || r.ours(source.text("repoURL"), source.text("path"))) {
+			own.Folder, own.Exists = dir, isKind(r.Tree, dir, tree.Dir)
+		}
+	}
+	switch {
+	case s.key != "":
+		r.open.Own = append(r.open.Own, own)
+	case own.Folder == "":
+		r.open.Unknown = true
+	default:
+		r.open.Default = append(r.open.Default, own.Folder)
+	}
 }
 
 // patch applies spec.templatePatch.
@@ -324,14 +369,14 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 // Each override may match one of them, so it gives a set that is a guess, and is dropped where its folder does not
 // exist. base[0] remains, as there may be sets without an override.
 func perhaps(base, sets []set, keys []string) []set {
-	base[0].guess = true
+	base[0].guess, base[0].rest = true, true
 	at := map[string]int{}
 	for i, b := range slices.Backward(base[1:]) {
 		at[keyOf(b, keys)] = i + 1
 	}
 	for _, s := range sets {
 		i := at[keyOf(s, keys)]
-		one := set{values: deepMerge(base[i].values, s.values), needs: base[0].needs, guess: true}
+		one := set{values: deepMerge(base[i].values, s.values), needs: base[0].needs, guess: true, key: keyOf(s, keys)}
 		if i == 0 {
 			if key := keyOf(one, keys); at[key] == 0 {
 				at[key] = len(base)

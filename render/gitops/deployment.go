@@ -337,6 +337,7 @@ type reader struct {
 	guess    bool            // only the cluster knows whether the current Application exists
 	choosing string          // see the function choosing
 	needs    map[string]bool // reasons why folders or namespaces of the current ApplicationSet are not known
+	open     Open            // what is open in the current ApplicationSet
 }
 
 // Deployments returns what the Argo CD and Flux objects in a list deploy from this repository, sorted by path and ID.

@@ -163,7 +163,7 @@ path: elsewhere
 				"values.dir: absent}]}}]}\n", `'{{name}}'}
     spec: {source: {path: 'apps/{{values.dir}}'}, destination: {namespace: '{{values.ns}}'}}`),
 			want:    []string{"argo directory apps/b east ns=x cluster="},
-			problem: "set.yaml:6: the clusters generator needs the cluster: the folders or namespaces"},
+			problem: "set.yaml:6: the clusters generator needs the cluster: which Applications"},
 		"clusters twice": {archive: appSet("", "  - clusters: {selector: {matchLabels: {a: b}}}\n  - clusters: {}\n",
 			`'{{name}}'}
     spec: {source: {path: apps/a}, destination: {server: '{{server}}'}}`),

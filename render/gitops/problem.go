@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,6 +36,49 @@ type Problem struct {
 	Object Reference // the object with the field
 	From   string    // see Deployment.From
 	State  string    // changes if the affected fields, or the files that they read, change: see reader.ask
+	Open   *Open     // of the problem that only the cluster knows which Applications an ApplicationSet makes
+}
+
+// Open describes the Applications of an ApplicationSet of which only the cluster knows which exist.
+type Open struct {
+	Choice  string     // a digest of what selects the clusters
+	Unknown bool       // folders, namespaces or options of some Applications are not known, so these are not rendered as they are
+	Default []string   // the folders of the Applications without an override
+	Own     []Override // of a merge generator, sorted by key
+}
+
+// Override is the values of a merge generator for one cluster, which may not exist.
+type Override struct {
+	Key    string // its merge keys
+	Name   string // of the Application
+	Folder string // of the Application; empty: there is none in this repository
+	Exists bool   // the folder does
+}
+
+// Override returns the override with a key; false where there is none.
+func (o *Open) Override(key string) (Override, bool) {
+	i := slices.IndexFunc(o.Own, func(own Override) bool { return own.Key == key })
+	if i < 0 {
+		return Override{}, false
+	}
+	return o.Own[i], true
+}
+
+// with returns what is open in two versions of one object, as two overlays may deploy.
+func (o *Open) with(other *Open) *Open {
+	if o == nil || other == nil {
+		return nil
+	}
+	out := &Open{Choice: digest(o.Choice, other.Choice), Unknown: o.Unknown || other.Unknown,
+		Default: slices.Concat(o.Default, other.Default), Own: slices.Clone(o.Own)}
+	for _, own := range other.Own {
+		if same, ok := o.Override(own.Key); !ok {
+			out.Own = append(out.Own, own)
+		} else if same != own {
+			out.Unknown = true
+		}
+	}
+	return out
 }
 
 func problemAt(p Position, cause Cause, format string, args ...any) *Problem {
@@ -92,7 +136,7 @@ type problems struct {
 
 func (all *problems) add(p Problem) {
 	if i, ok := all.at[p.Error]; ok {
-		all.list[i].State = digest(all.list[i].State, p.State)
+		all.list[i].State, all.list[i].Open = digest(all.list[i].State, p.State), all.list[i].Open.with(p.Open)
 		return
 	}
 	if all.at == nil {
@@ -127,7 +171,11 @@ func (r *reader) addNeeds(sets []set) {
 		if r.needs[s.needs.why] {
 			message = "the folders or namespaces that this ApplicationSet deploys to depend on this generator and are not known before merge"
 		}
-		r.problem(problemAt(s.needs.at, ClusterOnly, "%s: %s", s.needs.why, message))
+		p := problemAt(s.needs.at, ClusterOnly, "%s: %s", s.needs.why, message)
+		open := r.open
+		open.Unknown = open.Unknown || r.needs[s.needs.why]
+		p.Open = &open
+		r.problem(p)
 	}
 }
 
