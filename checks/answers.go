@@ -57,7 +57,7 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 	out.lookups = newLookups(change, repo.trees, pairs)
 	view.Altered = out.lookups.exemption
 	for i := range out.list {
-		out.found = append(out.found, view.Findings(&out.list[i])...)
+		out.find(view, &out.list[i])
 		out.usage.Note(&out.list[i])
 	}
 	if out.alone, err = alone(ctx, v, view, pairs.alone, out.found); err != nil {
@@ -76,10 +76,25 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 	return out, err
 }
 
+// find adds the findings of an answer. One that another cluster has, too, names both.
+func (a *answers) find(view review.View, one *review.Answer) {
+	for _, f := range view.Findings(one) {
+		if one.Cluster != "" {
+			f.Clusters = []string{one.Cluster}
+			if i := slices.IndexFunc(a.found, f.Repeats); i >= 0 {
+				a.found[i].Clusters = append(a.found[i].Clusters, one.Cluster)
+				continue
+			}
+		}
+		a.found = append(a.found, f)
+	}
+}
+
 func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewer {
 	d := rules.decision
 	v := review.By(rules.Ruleset, builtin.For(builtin.FactsOf(rules.Settings, pairs.declared)), change.User, pairs.declared,
 		d.Effective)
+	v.Clusters = pairs.declared.Clusters
 	if len(d.Inactive) > 0 {
 		v.Inactive = rules.Policies.Bind(slices.Concat(d.Effective, d.Inactive), pairs.declared)
 	}
@@ -135,6 +150,9 @@ func (a *answers) tell(out *report.Report) {
 		}
 	}
 	for i := range a.list {
+		if a.list[i].Again {
+			continue
+		}
 		a.list[i].Count(&out.Stats)
 		out.Mutations = append(out.Mutations, a.list[i].Mutated()...)
 		out.Warnings = append(out.Warnings, a.list[i].Combined()...)

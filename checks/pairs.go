@@ -96,7 +96,7 @@ func (p *pairs) objects(named []string, in func(roots.Root) bool) *declared.Obje
 	d := declared.New(p.lookups[1], named)
 	d.In, d.Secrets, d.Above = in, p.secrets, p.above
 	if p.inferred {
-		d.Apart = p.sides.Apart
+		d.Clusters = p.sides.Clusters
 	}
 	if !p.sides.All && t.ProposesRules() {
 		d.Since(declared.New(p.lookups[0], named), p.reached())

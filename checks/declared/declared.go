@@ -18,6 +18,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -26,8 +27,8 @@ import (
 type Objects struct {
 	// In reports whether a root is deployed to the cluster of the check; nil: all are.
 	In func(roots.Root) bool
-	// Apart reports whether two roots are certainly deployed to different clusters; nil: none are.
-	Apart func(a, b roots.Root) bool
+	// Clusters lists the clusters that a root is deployed to, where that tells roots apart; nil: nothing does.
+	Clusters func(roots.Root) []gitops.Cluster
 	// Secrets collects the values of Secrets that are looked up; nil: they are not collected.
 	Secrets *mask.Values
 	// Above also answers look-ups. For inherited policies, it replaces the files of the settings.

@@ -13,6 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -50,7 +51,7 @@ type view struct {
 // answer.
 func (d *Objects) Since(tip *Objects, touched []roots.Root) {
 	d.tip, d.touched = tip, map[roots.Root]bool{}
-	tip.In, tip.Apart, tip.Secrets, tip.Above = d.In, d.Apart, d.Secrets, d.Above
+	tip.In, tip.Clusters, tip.Secrets, tip.Above = d.In, d.Clusters, d.Secrets, d.Above
 	for _, root := range touched {
 		d.touched[root] = true
 	}
@@ -66,6 +67,7 @@ type Lookups struct {
 	altered map[report.Resource]bool
 	unknown map[string][]report.Cause // why an answer is unknown, by the name of the looked-up object or kind
 	last    time.Time                 // see Last
+	differ  bool                      // see Differ
 }
 
 type asking struct {
@@ -74,7 +76,7 @@ type asking struct {
 	current   bool                       // objects of a last known rendering are unknown
 	inherited bool                       // an inherited policy asks
 	cautious  bool                       // see Cautious
-	apart     func(a, b roots.Root) bool // see Objects.Apart
+	apart     func(root roots.Root) bool // whether a root is certainly in another cluster
 }
 
 type askingKey struct{}
@@ -142,18 +144,52 @@ func (d *Objects) asking(ctx context.Context) asking {
 	if !ok {
 		a.Lookups = &Lookups{altered: map[report.Resource]bool{}, unknown: map[string][]report.Cause{}}
 	}
-	a.inherited, a.apart = admission.IsInheritedView(ctx), d.Apart
-	if a.cautious {
-		a.apart = func(own, other roots.Root) bool {
-			return d.Apart != nil && d.Apart(own, other) || d.alike(ctx, own, other)
+	a.inherited = admission.IsInheritedView(ctx)
+	of, one := ctx.Value(clusterKey{}).(gitops.Cluster)
+	a.apart = func(root roots.Root) bool {
+		if a.cautious && d.alike(ctx, a.root, root) {
+			return true
 		}
+		if d.Clusters == nil {
+			return false
+		}
+		own, theirs, has := []gitops.Cluster{of}, d.Clusters(root), 0
+		if !one {
+			own = d.Clusters(a.root)
+		}
+		for _, c := range own {
+			if slices.ContainsFunc(theirs, func(other gitops.Cluster) bool { return !c.Apart(other) }) {
+				has++
+			}
+		}
+		if has > 0 && has < len(own) {
+			a.mu.Lock()
+			a.differ = true
+			a.mu.Unlock()
+		}
+		return len(own) > 0 && len(theirs) > 0 && has == 0
 	}
 	return a
 }
 
+type clusterKey struct{}
+
+// Within returns a context for look-ups by an object in one of the clusters of its root.
+func Within(ctx context.Context, c gitops.Cluster) context.Context {
+	return context.WithValue(ctx, clusterKey{}, c)
+}
+
 // hears reports whether a root may answer: it is not known to be of another cluster.
 func (a asking) hears(root roots.Root) bool {
-	return a.apart == nil || root == a.root || !a.apart(a.root, root)
+	return root == a.root || a.apart == nil || !a.apart(root)
+}
+
+// Differ reports whether the clusters of the root may have different answers: several roots declare an object and differ,
+// or only some of the clusters have what answers.
+func (l *Lookups) Differ() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.differ
 }
 
 // Get implements admission.Cluster. These answer in order: the root of the reviewed object, the files of the settings,
@@ -371,6 +407,9 @@ func (a asking) unclear(found []entry) {
 	if len(places) == 0 {
 		why = fmt.Sprintf("several files of the settings' context declare %s, and they differ", name)
 	}
+	a.mu.Lock()
+	a.differ = a.differ || len(places) > 0
+	a.mu.Unlock()
 	a.because([]report.Cause{{Kind: report.CauseDiffer, What: name, Sentence: why}}, id.Name)
 }
 

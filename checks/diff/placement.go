@@ -54,19 +54,13 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 func became(later, c gitops.Cluster) bool      { return c.Becomes(later) }
 func mayHaveBeen(later, c gitops.Cluster) bool { return c.MayBecome(later) }
 
-// Apart reports whether two roots are certainly deployed to different clusters. A root of the base only counts as
-// deployed where the base deploys it.
-func (s Sides) Apart(a, b roots.Root) bool {
-	of := func(root roots.Root) []gitops.Cluster {
-		if list := s.Trees.Head.Roots.Placement(root).Clusters; len(list) > 0 {
-			return list
-		}
-		return s.Trees.Base.Roots.Placement(root).Clusters
+// Clusters lists the clusters that a root is deployed to. A root of the base only counts as deployed where the base
+// deploys it.
+func (s Sides) Clusters(root roots.Root) []gitops.Cluster {
+	if list := s.Trees.Head.Roots.Placement(root).Clusters; len(list) > 0 {
+		return list
 	}
-	theirs := of(b)
-	return len(theirs) > 0 && len(of(a)) > 0 && !slices.ContainsFunc(of(a), func(one gitops.Cluster) bool {
-		return slices.ContainsFunc(theirs, func(other gitops.Cluster) bool { return !one.Apart(other) })
-	})
+	return s.Trees.Base.Roots.Placement(root).Clusters
 }
 
 // without lists the clusters that are the same as none of others.

@@ -52,6 +52,12 @@ type Finding struct {
 	Because []report.Cause // the possible causes of an undecided result
 }
 
+// Repeats reports whether another finding says the same of the same pair.
+func (f Finding) Repeats(other Finding) bool {
+	return f.Pair == other.Pair && f.Policy == other.Policy && f.Rule == other.Rule && f.Field == other.Field &&
+		f.Finding.Result == other.Finding.Result && f.Message == other.Message
+}
+
 // Same reports whether another finding is of the same rule at the same place, whatever the names of the two objects
 // are.
 func (f Finding) Same(other Finding) bool {

@@ -5,6 +5,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,9 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render/deploy"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/progress"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // Reviewer evaluates the policies for one pair at a time. It is safe for concurrent use.
@@ -33,6 +36,8 @@ type Reviewer struct {
 	// WithoutExceptions is nil if there are no exceptions, or if their use is not needed.
 	WithoutExceptions *engine.Evaluator
 	Checks            []builtin.Check // built-in checks, which run besides the policies
+
+	Clusters func(roots.Root) []gitops.Cluster // see declared.Objects.Clusters
 }
 
 // By returns a reviewer with one version of the rules, built-in checks, and the exceptions in effect. user is the
@@ -46,6 +51,8 @@ func By(set *rules.Ruleset, checks []builtin.Check, user report.User, cluster ad
 // Answer is the results of the policies for one pair.
 type Answer struct {
 	Pair      *diff.Pair
+	Cluster   string     // the cluster that it is for; empty: the rules look up the same in all clusters
+	Again     bool       // an answer for another cluster of the pair comes before
 	Mutations *Mutations // nil if no mutate rule changed the object
 	Results   []engine.Result
 	Old       []engine.Result // results for the object before the change; only evaluated if something fails
@@ -66,19 +73,53 @@ type Answer struct {
 	versions       *diff.Versions                   // of the mutated object; nil if it did not exist before
 }
 
-// All reviews all pairs, on all processors. The answers are in the order of the pairs. It fails only if the context
-// ends.
+// All reviews all pairs, on all processors. The answers are in the order of the pairs. A pair has several where clusters
+// declare different objects that its rules look up. It fails only if the context ends.
 func (v *Reviewer) All(ctx context.Context, pairs []*diff.Pair) ([]Answer, error) {
-	answers := make([]Answer, len(pairs))
+	answers := make([][]Answer, len(pairs))
 	count := progress.From(ctx).Count("asking the policies", len(pairs))
 	deploy.Each(len(pairs), func(i int) {
 		defer count.Begin(pairs[i].Root.Name())()
-		answers[i] = v.Review(ctx, pairs[i])
+		answers[i] = v.inClusters(ctx, pairs[i])
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
 	}
-	return answers, nil
+	return slices.Concat(answers...), nil
+}
+
+// inClusters reviews a pair, and again for each of its clusters if these declare different objects that its rules look
+// up. The answer with the most violations, or else undecided results, is first.
+func (v *Reviewer) inClusters(ctx context.Context, p *diff.Pair) []Answer {
+	one := v.Review(ctx, p)
+	if v.Clusters == nil || !one.lookups.Differ() {
+		return []Answer{one}
+	}
+	clusters := v.Clusters(p.Root)
+	if len(clusters) < 2 {
+		return []Answer{one}
+	}
+	var list []Answer
+	for _, c := range clusters {
+		a := v.Review(declared.Within(ctx, c), p)
+		a.Cluster = c.Name
+		list = append(list, a)
+	}
+	count := func(a Answer, is func(engine.Result) bool) (n int) {
+		for _, r := range a.Results {
+			if is(r) {
+				n++
+			}
+		}
+		return n
+	}
+	slices.SortStableFunc(list, func(a, b Answer) int {
+		return cmp.Or(count(b, Violated)-count(a, Violated), count(b, Undecided)-count(a, Undecided))
+	})
+	for i := range list {
+		list[i].Again = i > 0
+	}
+	return list
 }
 
 // WithoutPolicies returns a reviewer that runs only the given checks. counting are the exceptions in effect, idle those
