@@ -5,9 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -27,6 +30,7 @@ type Pair struct {
 	Recreate bool
 
 	unseen   map[string]string // see Root.Unseen
+	head     *Commit           // set with unseen
 	clusters []gitops.Cluster  // clusters that get the object; none if no known object deploys the root
 }
 
@@ -43,6 +47,21 @@ func (p *Pair) Earlier() *render.Resource {
 
 // Read reports whether the root read a file at the base, if the base could not be rendered.
 func (p *Pair) Read(path string) bool { return p.unseen[path] != "" }
+
+// Writes reports whether an object of the kind in a file of the head has a field. If the rendered one lacks it, the build
+// removes it.
+func (p *Pair) Writes(path, field string) bool {
+	data, _, err := p.head.Tree.ReadFile(path)
+	if err != nil {
+		return false
+	}
+	documents, _ := doc.Parse(path, data, p.head.Roots.Options().Limits)
+	return slices.ContainsFunc(documents, func(n *yaml.Node) bool {
+		object, _ := doc.Value(n, false).(map[string]any)
+		_, has := jsonpointer.Lookup(object, field)
+		return has && object["kind"] == p.New.Object["kind"]
+	})
+}
 
 // Resource returns the reviewed resource: the new one, or the old one of a deletion.
 func (p *Pair) Resource() *render.Resource {

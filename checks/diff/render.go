@@ -153,7 +153,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	}
 	for _, p := range out.Pairs {
 		if len(at.added) == 0 {
-			p.unseen = out.Unseen
+			p.unseen, p.head = out.Unseen, &s.Trees.Head
 		}
 	}
 	if s.fallsOut(at, inBase, inHead, out.Reads) {

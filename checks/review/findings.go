@@ -217,7 +217,7 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 	case len(res.Exceptions) > 0:
 		f.Exemption = v.exemption(res.Exceptions)
 	case compared(res):
-		f.New = !before(a, res, side, field) && !v.stood(a, f.Origin)
+		f.New = !before(a, res, side, field) && !v.stood(a, f.Origin, field)
 		f.Exemption = v.idle(a, res)
 	}
 	denied := Violated(res) && res.Enforce
@@ -298,9 +298,10 @@ func lacked(a *Answer, res engine.Result, object admission.Object, field string)
 }
 
 // stood reports whether a violation is in an unchanged file from which the base could not be rendered. The change fixes
-// the rendering and did not write the violation.
-func (v View) stood(a *Answer, at *report.Origin) bool {
-	return a.Pair.Operation == admission.Create && at != nil && !at.Changed && a.Pair.Read(at.Path)
+// the rendering and did not write the violation, unless the file has the field and the build removes it.
+func (v View) stood(a *Answer, at *report.Origin, field string) bool {
+	return a.Pair.Operation == admission.Create && at != nil && !at.Changed && a.Pair.Read(at.Path) &&
+		!(at.Missing != "" && a.Pair.Writes(at.Path, field))
 }
 
 // sameBelow reports whether a built-in check complains about the same value as at the base. It compares whole values,
