@@ -123,7 +123,7 @@ func adopted(base, head *Set) map[string]bool {
 	ids, known := map[string]bool{}, base.found().known()
 	if !slices.ContainsFunc(head.found().sorted(), func(one *Deployment) bool {
 		same := known[one.id]
-		return one.Release == nil && one.External == nil && (same == nil || same.Digest() != one.Digest()) && base.Counterpart(one) != nil
+		return one.Release == nil && one.External == nil && (same == nil || same.Digest() != one.Digest()) && base.deployedOther(one, head)
 	}) {
 		return ids // no object deploys another folder
 	}

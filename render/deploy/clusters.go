@@ -186,9 +186,22 @@ func (s *Set) isAdopted(one *Deployment, later *Set, depth int) bool {
 	}
 	same := later.Counterpart(one)
 	return same != nil && same.from == nil && slices.ContainsFunc(later.found().holding(same), func(other *Deployment) bool {
-		was := s.Counterpart(other)
-		return other != same && was != nil && later.found().isLive(other) && s.found().isLive(was)
+		return other != same && later.found().isLive(other) && s.deployedOther(other, later)
 	})
+}
+
+// deployedOther reports whether the object of a deployment of a later tree deployed something before, perhaps from
+// another file.
+func (s *Set) deployedOther(one *Deployment, later *Set) bool {
+	if was := s.Counterpart(one); was != nil {
+		return s.found().isLive(was)
+	}
+	for _, was := range s.found().known() {
+		if was.Object == one.Object && was.Source == one.Source && later.Counterpart(was) == nil && s.found().isLive(was) {
+			return true
+		}
+	}
+	return false
 }
 
 // clusterOf returns the cluster that the path of an object, or of a folder of objects, stands for.

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 
@@ -102,7 +103,7 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 		}
 		for _, d := range one.found {
 			if differ {
-				d.Only, d.To = clusters[i].Name, cmp.Or(d.To, clusters[i])
+				d.Only, d.Cluster, d.To = clusters[i].Name, path.Base(clusters[i].Name), cmp.Or(d.To, clusters[i])
 			}
 			out.found = append(out.found, d)
 		}
