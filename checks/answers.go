@@ -94,7 +94,9 @@ func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewe
 	d := rules.decision
 	v := review.By(rules.Ruleset, builtin.For(builtin.FactsOf(rules.Settings, pairs.declared)), change.User, pairs.declared,
 		d.Effective)
-	v.Clusters = pairs.declared.Clusters
+	if v.Clusters = pairs.declared.Clusters; v.Clusters != nil {
+		v.Has = pairs.sides.Have
+	}
 	if len(d.Inactive) > 0 {
 		v.Inactive = rules.Policies.Bind(slices.Concat(d.Effective, d.Inactive), pairs.declared)
 	}

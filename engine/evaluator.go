@@ -47,6 +47,14 @@ type boundStep struct {
 // dotted. They come from the values files of policy tests.
 type Values func(policy, rule string) map[string]any
 
+// Without returns an evaluator without some of the exceptions.
+func (e *Evaluator) Without(is func(*Exception) bool) *Evaluator {
+	if !slices.ContainsFunc(e.exceptions, is) {
+		return e
+	}
+	return e.policies.Bind(slices.DeleteFunc(slices.Clone(e.exceptions), is), e.cluster)
+}
+
 // Bind creates an evaluator. The caller decides which exceptions count, such as only approved ones that have not
 // expired. cluster may be nil: then no objects are declared.
 func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Evaluator {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
@@ -60,7 +61,27 @@ func (s Sides) Clusters(root roots.Root) []gitops.Cluster {
 	if list := s.Trees.Head.Roots.Placement(root).Clusters; len(list) > 0 {
 		return list
 	}
-	return s.Trees.Base.Roots.Placement(root).Clusters
+	if list := s.Trees.Base.Roots.Placement(root).Clusters; len(list) > 0 {
+		return list
+	}
+	if c := gitops.ClusterOfFolder(root.Path); c != (gitops.Cluster{}) {
+		return []gitops.Cluster{c}
+	}
+	return nil
+}
+
+// Have lists the clusters that have an exception; none: nothing tells which.
+func (s Sides) Have(e *engine.Exception) (list []gitops.Cluster) {
+	for _, set := range []*deploy.Set{s.Trees.Head.Roots, s.Trees.Rules.Roots} {
+		for _, root := range set.Reach([]string{e.Path}, nil) {
+			clusters := s.Clusters(root)
+			if len(clusters) == 0 {
+				return nil
+			}
+			list = append(list, clusters...)
+		}
+	}
+	return list
 }
 
 // without lists the clusters that are the same as none of others.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
@@ -38,6 +39,9 @@ type Reviewer struct {
 	Checks            []builtin.Check // built-in checks, which run besides the policies
 
 	Clusters func(roots.Root) []gitops.Cluster // see declared.Objects.Clusters
+	// Has lists the clusters that have an exception; none: all may have it. It is called if Clusters is set.
+	Has     func(*engine.Exception) []gitops.Cluster
+	limited sync.Map // by clusters: *Reviewer
 }
 
 // By returns a reviewer with one version of the rules, built-in checks, and the exceptions in effect. user is the
@@ -91,17 +95,18 @@ func (v *Reviewer) All(ctx context.Context, pairs []*diff.Pair) ([]Answer, error
 // inClusters reviews a pair, and again for each of its clusters if these declare different objects that its rules look
 // up. The answer with the most violations, or else undecided results, is first.
 func (v *Reviewer) inClusters(ctx context.Context, p *diff.Pair) []Answer {
-	one := v.Review(ctx, p)
-	if v.Clusters == nil || !one.lookups.Differ() {
-		return []Answer{one}
+	if v.Clusters == nil {
+		return []Answer{v.Review(ctx, p)}
 	}
 	clusters := v.Clusters(p.Root)
-	if len(clusters) < 2 {
+	one := v.in(clusters).Review(ctx, p)
+	excepted := slices.ContainsFunc(slices.Concat(one.Results, one.Inactive), isExcepted)
+	if len(clusters) < 2 || !one.lookups.Differ() && !(excepted && v.Has != nil) {
 		return []Answer{one}
 	}
 	var list []Answer
 	for _, c := range clusters {
-		a := v.Review(declared.Within(ctx, c), p)
+		a := v.in([]gitops.Cluster{c}).Review(declared.Within(ctx, c), p)
 		a.Cluster = c.Name
 		list = append(list, a)
 	}
@@ -143,8 +148,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 		was = lookups.Before(ctx)
 		out.Before = v.ask(was, v.Effective, p, v.Request(p))
 	}
-	excepted := func(r engine.Result) bool { return len(r.Exceptions) > 0 }
-	if v.WithoutExceptions != nil && slices.ContainsFunc(out.Results, excepted) {
+	if v.WithoutExceptions != nil && slices.ContainsFunc(out.Results, isExcepted) {
 		out.WithoutExceptions = v.ask(ctx, v.WithoutExceptions, p, request)
 	}
 	if out.Mutations = mutationsOf(p, out.Results); out.Mutations != nil {
@@ -221,6 +225,32 @@ func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pai
 	r *admission.Request) []engine.Result {
 	results := v.unsettled(ctx, rules, p.New, r, v.Evaluate(ctx, rules, r))
 	return append(results, v.look(ctx, rules, builtin.DeployedOf(p), r)...)
+}
+
+func isExcepted(r engine.Result) bool { return len(r.Exceptions) > 0 }
+
+// in returns the reviewer with the exceptions that at least one of some clusters may have.
+func (v *Reviewer) in(clusters []gitops.Cluster) *Reviewer {
+	if v.Has == nil || len(clusters) == 0 {
+		return v
+	}
+	key := fmt.Sprint(clusters)
+	if known, ok := v.limited.Load(key); ok {
+		return known.(*Reviewer)
+	}
+	lacks := func(e *engine.Exception) bool {
+		has := v.Has(e)
+		return len(has) > 0 && !slices.ContainsFunc(clusters, func(c gitops.Cluster) bool {
+			return slices.ContainsFunc(has, func(other gitops.Cluster) bool { return !c.Apart(other) })
+		})
+	}
+	out := &Reviewer{User: v.User, Cluster: v.Cluster, Checks: v.Checks, Effective: v.Effective.Without(lacks),
+		Inactive: v.Inactive, WithoutExceptions: v.WithoutExceptions}
+	if v.Inactive != nil {
+		out.Inactive = v.Inactive.Without(lacks)
+	}
+	v.limited.Store(key, out)
+	return out
 }
 
 // Request returns the admission request of a pair.

@@ -16,6 +16,11 @@ type ambiguous struct {
 	context []gitops.Object // that the object may refer to
 }
 
+// isAbout reports whether a problem is in the object.
+func (a ambiguous) isAbout(p gitops.Problem) bool {
+	return p.From == a.object.From() && p.Path == a.object.File() && p.Object == a.object.Reference()
+}
+
 // settled is what an ambiguous object deploys once its clusters are known.
 type settled struct {
 	ambiguous
@@ -45,9 +50,7 @@ func (w *worklist) settle() (added []*Deployment) {
 			continue // it is replaced itself, and reads the object again
 		}
 		w.remove(s.instead, nil)
-		w.problems = slices.DeleteFunc(w.problems, func(p gitops.Problem) bool {
-			return p.From == s.object.From() && p.Path == s.object.File() && p.Object == s.object.Reference()
-		})
+		w.problems = slices.DeleteFunc(w.problems, s.isAbout)
 		more, _ := w.enterFound(s.found, s.problems, s.from)
 		added = append(added, more...)
 	}
@@ -66,6 +69,12 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 				own = one // of itself, it is known whether it deploys itself
 			}
 		}
+	}
+	w.mu.Lock()
+	gone := len(out.instead) == 0 && !slices.ContainsFunc(w.problems, a.isAbout)
+	w.mu.Unlock()
+	if gone { // another deployment changes the object before it reaches a cluster
+		return out, false
 	}
 	type evaluated struct {
 		found    []gitops.Deployment
