@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/gitops"
 )
 
@@ -26,27 +27,31 @@ func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem
 			return false
 		}
 	}
-	for _, folder := range open.Default {
-		if !slices.Contains(was.Default, folder) && len(before.found().at(folder)) > 0 {
+	for _, one := range before.deploymentsOf(old.Object) {
+		if !s.selects(one) { // see IsUnseen
 			return false
 		}
+	}
+	if s.deploysFurther(ctx, now.Object, before) || before.deploysFurther(ctx, old.Object, s) {
+		return false
 	}
 	for _, own := range open.Own {
 		switch previous, had := was.Override(own.Key); {
 		case had && previous == own:
-		case own.Folder == "", had && previous.Folder == "":
-			return false
-		case !own.Exists && !s.generates(own.Name): // else the cluster is one of those that get the other Application
-			return false
 		case own.Exists && len(before.found().at(own.Folder)) > 0:
 			return false
-		case own.Exists && !had && !s.replaces(ctx, now.Object, own.Folder, before, was.Default):
+		case own.Rest: // what it adds and removes is compared
+		case !own.Exists && !s.generates(now, own.Name):
+			return false
+		case !had && !(own.Exists || before.generates(old, own.Name)) && !before.replaces(ctx, old.Object, "", before, was):
+			return false
+		case !had && own.Exists && !s.replaces(ctx, now.Object, own.Folder, before, was):
 			return false
 		}
 	}
 	return !slices.ContainsFunc(was.Own, func(previous gitops.Override) bool {
 		_, has := open.Override(previous.Key)
-		return !has && (previous.Folder == "" || previous.Exists && !s.replaces(ctx, now.Object, "", s, open.Default))
+		return !has && (previous.Exists || !s.generates(now, previous.Name)) && !s.replaces(ctx, now.Object, "", s, open)
 	})
 }
 
@@ -60,15 +65,33 @@ func (s *Set) deploymentsOf(object gitops.Reference) (list []*Deployment) {
 	return list
 }
 
-// generates reports whether an ApplicationSet makes an Application with a name that deploys a folder. One that deploys
-// none elsewhere may be for another cluster.
-func (s *Set) generates(name string) bool {
+// generates reports whether an ApplicationSet beside that of a problem makes an Application with a name that deploys a
+// folder. Then the cluster is one of those that the other selects.
+func (s *Set) generates(p gitops.Problem, name string) bool {
 	for _, one := range s.found().known() {
-		if name != "" && one.Object.Kind == "ApplicationSet" && one.Name == name {
+		if name != "" && one.Object.Kind == "ApplicationSet" && one.Name == name && one.Object.Namespace == p.Object.Namespace &&
+			one.Object != p.Object && one.From == p.From && gitops.ClusterOfFolder(one.Where.Path) == gitops.ClusterOfFolder(p.Path) {
 			return true
 		}
 	}
 	return false
+}
+
+// deploysFurther reports whether an object deploys objects that deploy, which another tree does not deploy in the same way,
+// or may do so. Who selects the cluster of what these deploy is not known.
+func (s *Set) deploysFurther(ctx context.Context, object gitops.Reference, other *Set) bool {
+	theirs := other.found().known()
+	kinds, _ := gitops.Kinds()
+	return slices.ContainsFunc(s.deploymentsOf(object), func(one *Deployment) bool {
+		if same := theirs[one.id]; same != nil && same.Digest() == one.Digest() {
+			return false
+		}
+		list, ok := s.rendered(ctx, one)
+		return !ok || slices.ContainsFunc(list, func(r *render.Resource) bool {
+			kind, _ := r.Object["kind"].(string)
+			return slices.Contains(kinds, kind)
+		})
+	})
 }
 
 // selects reports whether the object of a deployment of an earlier tree still deploys to the same clusters.
@@ -76,12 +99,15 @@ func (s *Set) selects(one *Deployment) bool {
 	return slices.ContainsFunc(s.deploymentsOf(one.Object), func(other *Deployment) bool { return other.To == one.To })
 }
 
-// replaces reports whether each resource that an object deploys from folders of a tree is one that it deploys from a
-// folder of s, too; without a folder, whether there is none.
-func (s *Set) replaces(ctx context.Context, object gitops.Reference, folder string, of *Set, others []string) bool {
+// replaces reports whether each resource that an object deploys from a tree for clusters without an override is one that
+// it deploys from a folder of s, too; without a folder, whether there is none.
+func (s *Set) replaces(ctx context.Context, object gitops.Reference, folder string, of *Set, open *gitops.Open) bool {
 	have, ok := s.deployed(ctx, object, folder)
-	for _, other := range others {
-		list, known := of.deployed(ctx, object, other)
+	for _, rest := range open.Own {
+		if !rest.Rest {
+			continue
+		}
+		list, known := of.deployed(ctx, object, rest.Folder)
 		for identity := range list {
 			ok = ok && have[identity]
 		}
@@ -95,19 +121,31 @@ func (s *Set) replaces(ctx context.Context, object gitops.Reference, folder stri
 func (s *Set) deployed(ctx context.Context, object gitops.Reference, folder string) (identities map[string]bool, ok bool) {
 	identities = map[string]bool{}
 	for _, one := range s.found().at(folder) {
-		root, is := s.found().root(one)
-		if one.Object != object || !is {
+		if one.Object != object {
 			continue
 		}
-		out, problems, err := s.Render(ctx, root)
-		if err != nil || len(problems) > 0 || out.Partial {
+		list, ok := s.rendered(ctx, one)
+		if !ok {
 			return nil, false
 		}
-		for _, r := range out.Resources {
+		for _, r := range list {
 			identities[identityOf(r.Object)] = true
 		}
 	}
 	return identities, true
+}
+
+// rendered returns the resources of a deployment. ok is false where some are not known.
+func (s *Set) rendered(ctx context.Context, one *Deployment) (list []*render.Resource, ok bool) {
+	root, ok := s.found().root(one)
+	if !ok {
+		return nil, false
+	}
+	out, problems, err := s.Render(ctx, root)
+	if err != nil || len(problems) > 0 || out.Partial {
+		return nil, false
+	}
+	return out.Resources, true
 }
 
 func identityOf(object map[string]any) string {

@@ -85,8 +85,7 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 		}
 		r.needed()
 		return nil
-	case r.guess && ok && !isKind(r.Tree, dir, tree.Dir) &&
-		(len(r.Repo.URLs) == 0 || r.ours(repository, s.text("path"))):
+	case r.guess && ok && !isKind(r.Tree, dir, tree.Dir) && r.here(s):
 		return nil // if this Application exists, it deploys nothing: see Open
 	}
 	at, words := s.position("repoURL"), "" // words: why the source is not this revision of this repository

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"text/template"
@@ -35,7 +36,7 @@ func (r *reader) applicationSet(root *field) *Problem {
 	r.needs, r.open = map[string]bool{}, Open{}
 	var all []set
 	var choices []any
-	for _, generator := range spec.elements("generators") {
+	for i, generator := range spec.elements("generators") {
 		sets, err := e.generate(generator, nil, 0)
 		if err != nil {
 			p := e.explain(generator, err)
@@ -66,7 +67,7 @@ func (r *reader) applicationSet(root *field) *Problem {
 				r.problem(e.explain(generator, err))
 				break // the next set would fail in the same way
 			}
-			r.opens(app, s)
+			r.opens(app, s, i)
 			r.problem(r.application(app))
 		}
 		all = append(all, sets...)
@@ -77,8 +78,8 @@ func (r *reader) applicationSet(root *field) *Problem {
 			r.also(s.values)
 		}
 	}
-	r.open.Choice = digest(append(choices, spec.get("templatePatch"))...)
-	slices.SortFunc(r.open.Own, func(a, b Override) int { return strings.Compare(a.Key, b.Key) })
+	cluster, _ := MayBeClusterOf(r.where.Path)
+	r.open.Choice = digest(append(choices, spec.get("templatePatch"), r.from, path.Dir(r.where.Path), cluster)...)
 	r.addNeeds(all)
 	return nil
 }
@@ -98,25 +99,24 @@ func opensPlainly(generator *field) bool {
 	return len(generator.keys) == 1 && len(inner.keys) == 1 && (inner.keys[0] == "clusters" || inner.keys[0] == "clusterDecisionResource")
 }
 
-// opens notes an Application of a merge generator whose first generator needs the cluster.
-func (r *reader) opens(app *field, s set) {
-	if !s.rest && s.key == "" {
-		return
-	}
-	own := Override{Key: s.key, Name: known(app, "metadata", "name")}
-	if source := app.get("spec", "source"); source.present("path") && !source.get("path").unknown {
-		if dir, ok := tree.Clean(source.text("path")); ok && (len(r.Repo.URLs) == 0 || r.ours(source.text("repoURL"), source.text("path"))) {
-			own.Folder, own.Exists = dir, isKind(r.Tree, dir, tree.Dir)
-		}
-	}
+// opens notes an Application of a generator that needs the cluster. index is that of the generator.
+func (r *reader) opens(app *field, s set, index int) {
+	own := Override{Key: fmt.Sprintf("%s %d %s", r.from, index, s.key), Rest: s.key == "", Name: known(app, "metadata", "name")}
+	source := app.get("spec", "source")
+	dir, ok := tree.Clean(source.text("path"))
 	switch {
-	case s.key != "":
-		r.open.Own = append(r.open.Own, own)
-	case own.Folder == "":
+	case ok && source.present("path") && r.here(source) && !app.present("spec", "sources") && !app.present("spec", "sourceHydrator"):
+		own.Folder, own.Exists = dir, isKind(r.Tree, dir, tree.Dir)
+	case s.rest || s.key != "":
 		r.open.Unknown = true
-	default:
-		r.open.Default = append(r.open.Default, own.Folder)
 	}
+	r.open.Own = append(r.open.Own, own)
+}
+
+// here reports whether a source is certainly a folder of this revision of this repository.
+func (r *reader) here(s *field) bool {
+	return !hasUnknown(s.get("repoURL")) && !hasUnknown(s.get("targetRevision")) && !hasUnknown(s.get("path")) &&
+		(len(r.Repo.URLs) == 0 || r.ours(s.text("repoURL"), s.text("path"))) && r.Repo.Current(s.text("targetRevision"))
 }
 
 // patch applies spec.templatePatch.
@@ -346,18 +346,14 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 			continue
 		}
 		if open {
-			base = perhaps(base, sets, keys)
+			base = e.perhaps(base, sets, keys)
 			continue
 		}
 		for k := range base {
 			override, ok := index[keyOf(base[k], keys)]
 			ok = ok && has(base[k].values, keys[0])
-			switch {
-			case ok && e.templates.goTemplate:
-				base[k].values = deepMerge(base[k].values, sets[override].values)
-			case ok:
-				base[k].values = maps.Clone(base[k].values)
-				maps.Copy(base[k].values, sets[override].values)
+			if ok {
+				base[k].values = e.override(base[k].values, sets[override].values)
 			}
 			base[k].needs, base[k].guess = cmp.Or(base[k].needs, needs), base[k].guess || needs != nil
 		}
@@ -368,7 +364,7 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 // perhaps merges sets into the unknown sets of a first generator. base[0] has the values that these have in common.
 // Each override may match one of them, so it gives a set that is a guess, and is dropped where its folder does not
 // exist. base[0] remains, as there may be sets without an override.
-func perhaps(base, sets []set, keys []string) []set {
+func (e *expander) perhaps(base, sets []set, keys []string) []set {
 	base[0].guess, base[0].rest = true, true
 	at := map[string]int{}
 	for i, b := range slices.Backward(base[1:]) {
@@ -376,7 +372,7 @@ func perhaps(base, sets []set, keys []string) []set {
 	}
 	for _, s := range sets {
 		i := at[keyOf(s, keys)]
-		one := set{values: deepMerge(base[i].values, s.values), needs: base[0].needs, guess: true, key: keyOf(s, keys)}
+		one := set{values: e.override(base[i].values, s.values), needs: base[0].needs, guess: true, key: keyOf(s, keys)}
 		if i == 0 {
 			if key := keyOf(one, keys); at[key] == 0 {
 				at[key] = len(base)
@@ -387,6 +383,16 @@ func perhaps(base, sets []set, keys []string) []set {
 		}
 	}
 	return base
+}
+
+// override returns the values of a set with those of an override.
+func (e *expander) override(values, by map[string]any) map[string]any {
+	if e.templates.goTemplate {
+		return deepMerge(values, by)
+	}
+	out := maps.Clone(values)
+	maps.Copy(out, by)
+	return out
 }
 
 func keyOf(s set, keys []string) string {

@@ -41,17 +41,17 @@ type Problem struct {
 
 // Open describes the Applications of an ApplicationSet of which only the cluster knows which exist.
 type Open struct {
-	Choice  string     // a digest of what selects the clusters
+	Choice  string     // a digest of what selects the clusters, and of where the ApplicationSet is deployed from
 	Unknown bool       // folders, namespaces or options of some Applications are not known, so these are not rendered as they are
-	Default []string   // the folders of the Applications without an override
-	Own     []Override // of a merge generator, sorted by key
+	Own     []Override // the Applications that only the cluster knows
 }
 
-// Override is the values of a merge generator for one cluster, which may not exist.
+// Override is an Application for one cluster, which may not exist, or for all clusters without one of their own.
 type Override struct {
-	Key    string // its merge keys
+	Key    string // where its ApplicationSet is deployed from, its generator and its merge keys
+	Rest   bool   // for all clusters without an override
 	Name   string // of the Application
-	Folder string // of the Application; empty: there is none in this repository
+	Folder string // of the Application, in this repository; empty if it has other sources, or several
 	Exists bool   // the folder does
 }
 
@@ -69,15 +69,8 @@ func (o *Open) with(other *Open) *Open {
 	if o == nil || other == nil {
 		return nil
 	}
-	out := &Open{Choice: digest(o.Choice, other.Choice), Unknown: o.Unknown || other.Unknown,
-		Default: slices.Concat(o.Default, other.Default), Own: slices.Clone(o.Own)}
-	for _, own := range other.Own {
-		if same, ok := o.Override(own.Key); !ok {
-			out.Own = append(out.Own, own)
-		} else if same != own {
-			out.Unknown = true
-		}
-	}
+	out := &Open{Choice: digest(o.Choice, other.Choice), Unknown: o.Unknown || other.Unknown, Own: slices.Concat(o.Own, other.Own)}
+	out.Unknown = out.Unknown || slices.ContainsFunc(out.Own, func(own Override) bool { return own.Folder == "" })
 	return out
 }
 
