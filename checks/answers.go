@@ -11,6 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/gitops"
 )
 
 // answers are the results of evaluating the rules over the pairs of a change.
@@ -95,7 +96,7 @@ func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewe
 	v := review.By(rules.Ruleset, builtin.For(builtin.FactsOf(rules.Settings, pairs.declared)), change.User, pairs.declared,
 		d.Effective)
 	if v.Clusters = pairs.declared.Clusters; v.Clusters != nil {
-		v.Has = pairs.sides.Have
+		v.Has = func(e *engine.Exception) []gitops.Cluster { return pairs.sides.Have(e, d.IsProposed(e)) }
 	}
 	if len(d.Inactive) > 0 {
 		v.Inactive = rules.Policies.Bind(slices.Concat(d.Effective, d.Inactive), pairs.declared)

@@ -61,7 +61,12 @@ func (s Sides) Clusters(root roots.Root) []gitops.Cluster {
 	if list := s.Trees.Head.Roots.Placement(root).Clusters; len(list) > 0 {
 		return list
 	}
-	if list := s.Trees.Base.Roots.Placement(root).Clusters; len(list) > 0 {
+	return clustersIn(s.Trees.Base.Roots, root)
+}
+
+// clustersIn lists the clusters that a root of one tree is deployed to, or whose folder it is in.
+func clustersIn(set *deploy.Set, root roots.Root) []gitops.Cluster {
+	if list := set.Placement(root).Clusters; len(list) > 0 {
 		return list
 	}
 	if c := gitops.ClusterOfFolder(root.Path); c != (gitops.Cluster{}) {
@@ -70,16 +75,19 @@ func (s Sides) Clusters(root roots.Root) []gitops.Cluster {
 	return nil
 }
 
-// Have lists the clusters that have an exception; none: nothing tells which.
-func (s Sides) Have(e *engine.Exception) (list []gitops.Cluster) {
-	for _, set := range []*deploy.Set{s.Trees.Head.Roots, s.Trees.Rules.Roots} {
-		for _, root := range set.Reach([]string{e.Path}, nil) {
-			clusters := s.Clusters(root)
-			if len(clusters) == 0 {
-				return nil
-			}
-			list = append(list, clusters...)
+// Have lists the clusters that have an exception: those that the base branch deploys it to, or the head if the change
+// proposes it; none: nothing tells which.
+func (s Sides) Have(e *engine.Exception, proposed bool) (list []gitops.Cluster) {
+	set := s.Trees.Rules.Roots
+	if proposed {
+		set = s.Trees.Head.Roots
+	}
+	for _, root := range set.Reach([]string{e.Path}, nil) {
+		clusters := clustersIn(set, root)
+		if len(clusters) == 0 {
+			return nil
 		}
+		list = append(list, clusters...)
 	}
 	return list
 }
