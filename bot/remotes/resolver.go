@@ -124,6 +124,10 @@ const (
 // maxWants limits the sources of one check or command. Repositories with a thousand releases need a few thousand.
 const maxWants = 10_000
 
+// maxOpened limits the fetchers that stay open for one check or command. A job has one list of allowed sources, and asks
+// for some without it; settings of an organisation that turn out to be others are one more.
+const maxOpened = 8
+
 // Until calls do with the fetched sources until it requests no more. If it requests too much, or too often, the last
 // call is told that it is the last, and reports what it lacks. With a nil Resolver, do is called once. The error is
 // that of do, or *Error.
@@ -217,6 +221,9 @@ func (s *Resolver) asking(ctx context.Context) (ask func(json.RawMessage) json.R
 	open := func(allow []string) (*sides, error) {
 		key := fmt.Sprintf("%t %q", allow == nil, allow)
 		if opened[key] == nil {
+			if len(opened) == maxOpened {
+				return nil, fmt.Errorf("more than %d lists of allowed sources", maxOpened)
+			}
 			base, head, end, err := s.Open(Request{Allow: allow, Named: s.named})
 			if err != nil {
 				return nil, err // the request for what is not answered tells it

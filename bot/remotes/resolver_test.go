@@ -177,6 +177,27 @@ func TestNothingIsKnownWithoutAStore(t *testing.T) {
 	}
 }
 
+// A job can only open a few stores, whatever it names as allowed.
+func TestManyAllowedLists(t *testing.T) {
+	s, _, _, _ := newStore()
+	open, opened := s.Open, 0
+	s.Open = func(a Request) (Fetcher, Fetcher, func(), error) {
+		opened++
+		return open(a)
+	}
+	ask, end := s.asking(t.Context())
+	defer end()
+	for i := range 3 * maxOpened {
+		request, err := json.Marshal(remote.Request{Wants: []remote.Asked{asked(fmt.Sprint(i), true)}, Allow: []string{fmt.Sprint(i)}})
+		if err != nil || ask(request) == nil {
+			t.Fatal(err)
+		}
+	}
+	if opened != maxOpened {
+		t.Errorf("%d were opened", opened)
+	}
+}
+
 // A job that wants more and more, or more at once than anything needs, comes to an end, and is told so.
 func TestTooMuch(t *testing.T) {
 	for name, each := range map[string]int{"more and more": 1, "at once": 3 * maxWants, "the same": 0} {

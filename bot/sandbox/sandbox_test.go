@@ -99,6 +99,10 @@ func act(ctx context.Context, c report.Change) (*report.Report, error) {
 			return &report.Report{Title: "nobody answers"}, nil
 		}
 		title = string(c.Sources.Ask(json.RawMessage(`"one"`))) + string(c.Sources.Ask(json.RawMessage(`"two"`)))
+	case "left asking":
+		go c.Sources.Ask(json.RawMessage(`"one"`))
+		time.Sleep(20 * time.Millisecond)
+		title = "left"
 	case "false ask":
 		writeFrame(os.Stdout, answer{Ask: json.RawMessage(`"one"`)}, maxRequest)
 	case "false step":
@@ -277,6 +281,19 @@ func TestAsks(t *testing.T) {
 			if err != nil || rep.Title != c.want {
 				t.Errorf("%s: %v, %v", name, rep, err)
 			}
+		}
+	}
+	slowly := &report.Sources{Ask: func(json.RawMessage) json.RawMessage {
+		time.Sleep(60 * time.Millisecond)
+		return json.RawMessage(`[]`)
+	}}
+	pid := title(t, b, "pid")
+	for range 5 { // the reply is not read as the next job
+		if rep, err := b.Run(t.Context(), report.Change{Head: "left asking", Sources: slowly}); err != nil || rep.Title != "left" {
+			t.Fatalf("a job that still asks at its end: %v, %v", rep, err)
+		}
+		if now := title(t, b, "pid"); now != pid {
+			t.Fatalf("the child %s was replaced by %s", pid, now)
 		}
 	}
 	var crash *Crash

@@ -100,7 +100,7 @@ const stepPause = 200 * time.Millisecond
 // stepping returns the context of a job, with a teller that writes frames where somebody waits for them, until it is
 // ended. Until then, the sources of the job can be asked, where somebody answers.
 func stepping(ctx context.Context, q request, in io.Reader, out io.Writer) (job context.Context, end func()) {
-	var mu sync.Mutex
+	var mu, asking sync.Mutex
 	over := false
 	write := func(a answer) (written bool) {
 		mu.Lock()
@@ -115,7 +115,6 @@ func stepping(ctx context.Context, q request, in io.Reader, out io.Writer) (job 
 		ctx = progress.With(ctx, tell.Seldom(stepPause, time.Now))
 	}
 	if s := q.sources(); q.Asks && s != nil {
-		var asking sync.Mutex
 		s.Ask = func(wants json.RawMessage) json.RawMessage {
 			asking.Lock()
 			defer asking.Unlock()
@@ -127,6 +126,8 @@ func stepping(ctx context.Context, q request, in io.Reader, out io.Writer) (job 
 		}
 	}
 	return ctx, func() {
+		asking.Lock() // what the job left behind may wait for a reply, which must not be read as the next job
+		defer asking.Unlock()
 		mu.Lock()
 		defer mu.Unlock()
 		over = true
