@@ -84,8 +84,15 @@ const maxShared = 10
 // release: files that the release reads belong to the root that deploys it, which surprises nobody.
 func others(set *deploy.Set, reach []roots.Root, f *report.Finding) (names []string) {
 	for _, name := range f.Roots {
-		r, err := set.Find(name)
-		if d := set.Deployment(r); err != nil || r.Kind == roots.Chart || d != nil && d.Release != nil {
+		var r roots.Root
+		if i := slices.IndexFunc(reach, func(r roots.Root) bool { return r.Name() == name }); i >= 0 {
+			r = reach[i]
+		} else if found, err := set.Find(name); err == nil { // which lists all roots
+			r = found
+		} else {
+			return nil
+		}
+		if d := set.Deployment(r); r.Kind == roots.Chart || d != nil && d.Release != nil {
 			return nil
 		}
 	}
