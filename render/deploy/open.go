@@ -36,7 +36,12 @@ func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem
 		return false
 	}
 	for _, own := range open.Own {
-		switch previous, had := was.Override(own.Key); {
+		previous, had := was.Override(own.Key)
+		if had && previous != own && was.Alike(previous) {
+			return false
+		}
+		previous.How = own.How // this is compared
+		switch {
 		case had && previous == own:
 		case own.Exists && len(before.found().at(own.Folder)) > 0:
 			return false
@@ -51,7 +56,7 @@ func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem
 	}
 	return !slices.ContainsFunc(was.Own, func(previous gitops.Override) bool {
 		_, has := open.Override(previous.Key)
-		return !has && (previous.Exists || !s.generates(now, previous.Name)) && !s.replaces(ctx, now.Object, "", s, open)
+		return !has && was.Alike(previous) || !has && (previous.Exists || !s.generates(now, previous.Name)) && !s.replaces(ctx, now.Object, "", s, open)
 	})
 }
 

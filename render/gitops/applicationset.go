@@ -101,7 +101,8 @@ func opensPlainly(generator *field) bool {
 
 // opens notes an Application of a generator that needs the cluster. index is that of the generator.
 func (r *reader) opens(app *field, s set, index int) {
-	own := Override{Key: fmt.Sprintf("%s %d %s", r.from, index, s.key), Rest: s.key == "", Name: known(app, "metadata", "name")}
+	own := Override{Key: fmt.Sprintf("%s %d %s", r.from, index, s.key), Rest: s.key == "", Name: known(app, "metadata", "name"),
+		How: digest(app.get("spec", "source"), app.get("spec", "destination"))}
 	source := app.get("spec", "source")
 	dir, ok := tree.Clean(source.text("path"))
 	switch {

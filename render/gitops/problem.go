@@ -53,6 +53,14 @@ type Override struct {
 	Name   string // of the Application
 	Folder string // of the Application, in this repository; empty if it has other sources, or several
 	Exists bool   // the folder does
+	How    string // a digest of how the Application deploys it
+}
+
+// Alike reports whether another Application deploys the same folder, and their names do not tell them apart.
+func (o *Open) Alike(own Override) bool {
+	return slices.ContainsFunc(o.Own, func(other Override) bool {
+		return other.Key != own.Key && other.Name == own.Name && other.Folder == own.Folder
+	})
 }
 
 // Override returns the override with a key; false where there is none.
