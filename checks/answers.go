@@ -3,6 +3,7 @@ package checks
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/diff"
@@ -96,7 +97,14 @@ func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewe
 	v := review.By(rules.Ruleset, builtin.For(builtin.FactsOf(rules.Settings, pairs.declared)), change.User, pairs.declared,
 		d.Effective)
 	if v.Clusters = pairs.declared.Clusters; v.Clusters != nil {
-		v.Has = func(e *engine.Exception) []gitops.Cluster { return pairs.sides.Have(e, d.IsProposed(e)) }
+		var known sync.Map // by exception
+		v.Has = func(e *engine.Exception) []gitops.Cluster {
+			list, ok := known.Load(e)
+			if !ok {
+				list, _ = known.LoadOrStore(e, pairs.sides.Have(e, d.IsProposed(e)))
+			}
+			return list.([]gitops.Cluster)
+		}
 	}
 	if len(d.Inactive) > 0 {
 		v.Inactive = rules.Policies.Bind(slices.Concat(d.Effective, d.Inactive), pairs.declared)

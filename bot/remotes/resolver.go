@@ -278,8 +278,12 @@ func (s *Resolver) known(ctx context.Context, a remote.Asked, from *sides) remot
 		s.named = append(s.named, a.Want.URL)
 	}
 	got, err := by.Known(ctx, []remote.Want{a.Want})
-	if err != nil || len(got) != 1 || got[0].Failure != nil && by != from.base {
-		return nil // as the base may get it, if it wants it, too
+	if err != nil || len(got) != 1 {
+		return nil
+	}
+	// The base may get what the head may not. What a passing failure means depends on who asks, see fetch.
+	if f := got[0].Failure; f != nil && (by != from.base || f.Passing) {
+		return nil
 	}
 	s.add(got)
 	return got

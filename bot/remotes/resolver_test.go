@@ -31,7 +31,7 @@ func (s *side) Fetch(_ context.Context, wants []remote.Want) (lock remote.Lock, 
 func (s *side) Known(_ context.Context, wants []remote.Want) (lock remote.Lock, _ error) {
 	for _, w := range wants {
 		if rest, ok := strings.CutPrefix(w.URL, "known "); ok && strings.HasPrefix(rest, "gone") {
-			lock = append(lock, remote.Entry{Want: w, Failure: &remote.Failure{Message: "not there"}})
+			lock = append(lock, remote.Entry{Want: w, Failure: &remote.Failure{Message: "not there", Passing: rest == "gone for now"}})
 		} else if ok {
 			lock = append(lock, remote.Entry{Want: w, Tree: "t"})
 		}
@@ -106,6 +106,7 @@ func TestKnownSourcesAreNotFetched(t *testing.T) {
 	}{
 		{"both sides", false, false, []remote.Asked{of("known a", true), of("known b", false), of("new", true), given},
 			"known a, known b, known given"},
+		{"a failure that passes", true, false, []remote.Asked{of("known gone for now", true), of("known a", true)}, "known a"},
 		{"failures", false, false, []remote.Asked{of("known gone", true), of("known gone 2", false)}, "known gone!"},
 		{"failures where nobody is special", true, false, []remote.Asked{of("known gone", true), of("known gone 2", false)},
 			"known gone!, known gone 2!"},

@@ -1,0 +1,151 @@
+package declared
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// Lookups records what a rule looked up in one evaluation, to find the effect of the change on it. It is safe for
+// concurrent use.
+type Lookups struct {
+	root roots.Root
+
+	mu      sync.Mutex
+	altered map[report.Resource]bool
+	unknown map[string][]report.Cause // why an answer is unknown, by the name of the looked-up object or kind
+	last    time.Time                 // see Last
+	differ  bool                      // see Differ
+}
+
+type asking struct {
+	*Lookups
+	before    bool                       // answer as before the change
+	current   bool                       // objects of a last known rendering are unknown
+	inherited bool                       // an inherited policy asks
+	cautious  bool                       // see Cautious
+	apart     func(root roots.Root) bool // whether a root is certainly in another cluster
+}
+
+type askingKey struct{}
+
+// For returns a context for look-ups by an object of a root, and the record of these look-ups.
+func For(ctx context.Context, root roots.Root) (context.Context, *Lookups) {
+	l := &Lookups{root: root, altered: map[report.Resource]bool{}, unknown: map[string][]report.Cause{}}
+	return context.WithValue(ctx, askingKey{}, asking{Lookups: l}), l
+}
+
+// Before returns a context in which the same look-ups are answered as before the change.
+func (l *Lookups) Before(ctx context.Context) context.Context {
+	return context.WithValue(ctx, askingKey{}, asking{Lookups: l, before: true})
+}
+
+// Current returns a context in which objects of a last known rendering are unknown. Its look-ups are not recorded in l.
+func (l *Lookups) Current(ctx context.Context) context.Context {
+	ctx, other := For(ctx, l.root)
+	return context.WithValue(ctx, askingKey{}, asking{Lookups: other, current: true})
+}
+
+// Altered lists the looked-up objects that the change alters, sorted.
+func (l *Lookups) Altered() (list []report.Resource) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for r := range l.altered {
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b report.Resource) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return list
+}
+
+// Why returns why something that a rule needs is unknown, even though it may be declared; nil if there is no known
+// reason.
+func (l *Lookups) Why(what string) []report.Cause {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	longest := ""
+	for name := range l.unknown {
+		if len(name) > len(longest) && strings.Contains(what, name) {
+			longest = name
+		}
+	}
+	return l.unknown[longest]
+}
+
+// Unknown reports whether the answer to any look-up is unknown.
+func (l *Lookups) Unknown() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.unknown) > 0
+}
+
+// because records why something is unknown. words are texts of which the rule's description of it contains one.
+func (l *Lookups) because(causes []report.Cause, words ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, word := range words {
+		l.unknown[word] = causes
+	}
+}
+
+func (d *Objects) asking(ctx context.Context) asking {
+	a, ok := ctx.Value(askingKey{}).(asking)
+	if !ok {
+		a.Lookups = &Lookups{altered: map[report.Resource]bool{}, unknown: map[string][]report.Cause{}}
+	}
+	a.inherited = admission.IsInheritedView(ctx)
+	var own []gitops.Cluster
+	if one, ok := ctx.Value(clusterKey{}).(gitops.Cluster); ok {
+		own = []gitops.Cluster{one}
+	} else if d.Clusters != nil {
+		own = d.Clusters(a.root)
+	}
+	a.apart = func(root roots.Root) bool {
+		if a.cautious && d.alike(ctx, a.root, root) {
+			return true
+		}
+		if d.Clusters == nil {
+			return false
+		}
+		theirs, has := d.Clusters(root), 0
+		for _, c := range own {
+			if slices.ContainsFunc(theirs, func(other gitops.Cluster) bool { return !c.Apart(other) }) {
+				has++
+			}
+		}
+		if has > 0 && has < len(own) {
+			a.mu.Lock()
+			a.differ = true
+			a.mu.Unlock()
+		}
+		return len(own) > 0 && len(theirs) > 0 && has == 0
+	}
+	return a
+}
+
+type clusterKey struct{}
+
+// Within returns a context for look-ups by an object in one of the clusters of its root.
+func Within(ctx context.Context, c gitops.Cluster) context.Context {
+	return context.WithValue(ctx, clusterKey{}, c)
+}
+
+// hears reports whether a root may answer: it is not known to be of another cluster.
+func (a asking) hears(root roots.Root) bool {
+	return root == a.root || a.apart == nil || !a.apart(root)
+}
+
+// Differ reports whether the clusters of the root may have different answers: several roots declare an object and differ,
+// or only some of the clusters have what answers.
+func (l *Lookups) Differ() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.differ
+}
