@@ -185,7 +185,7 @@ func (s *Set) Unseen(before *Set, root roots.Root) bool {
 // IsUnseen is Unseen for the objects of a deployment of an earlier tree.
 func (s *Set) IsUnseen(one *Deployment) bool {
 	if one.External == nil {
-		for _, other := range s.found().known() {
+		for _, other := range s.found().sorted() {
 			if other.External != nil && other.Object == one.Object {
 				return true
 			}

@@ -196,7 +196,7 @@ func (s *Set) deployedOther(one *Deployment, later *Set) bool {
 	if was := s.Counterpart(one); was != nil {
 		return s.found().isLive(was)
 	}
-	for _, was := range s.found().known() {
+	for _, was := range s.found().sorted() {
 		if was.Object == one.Object && was.Source == one.Source && later.Counterpart(was) == nil && s.found().isLive(was) {
 			return true
 		}

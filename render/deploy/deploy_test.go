@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -306,5 +307,30 @@ func TestHelmReleaseIsAProblem(t *testing.T) {
 	set.Reach([]string{"redis.yaml"}, nil)
 	if got := set.Problems(); len(got) != 1 || got[0].Line != 4 || got[0].Object.Kind != "HelmRelease" {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// External is called for each look-up of each object.
+func TestExternalRootsCostNothingWhereThereAreNone(t *testing.T) {
+	var files strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&files, `
+-- apps/%[1]d.yaml --
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: app-%[1]d}
+spec:
+  source: {repoURL: x, path: deploy/%[1]d}
+-- deploy/%[1]d/c.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}
+`, i)
+	}
+	repo := treetest.New(t)
+	s := open(t, repo.Tree(repo.Commit(files.String())))
+	if list := s.External(); len(list) > 0 {
+		t.Fatalf("external: %v", list)
+	}
+	if n := testing.AllocsPerRun(10, func() { s.External() }); n > 2 {
+		t.Errorf("%v allocations for 100 deployments", n)
 	}
 }

@@ -64,7 +64,7 @@ func (s *Set) Counterpart(d *Deployment) (found *Deployment) {
 	if same := s.found().of(roots.Root{Object: d.id}); same != nil {
 		return same
 	}
-	for _, one := range s.found().known() {
+	for _, one := range s.found().sorted() {
 		if one.Object != d.Object || one.Source != d.Source || one.Where.Path != d.Where.Path {
 			continue
 		}
@@ -82,7 +82,7 @@ func (s *Set) Deployment(root roots.Root) *Deployment { return s.found().of(root
 // Released reports whether an object deploys a release of a chart that is a root of the tree, or a problem says why
 // that is not known. If the object has no namespace in its file, only the file must match.
 func (s *Set) Released(object gitops.Reference, file string) bool {
-	for _, one := range s.found().known() {
+	for _, one := range s.found().sorted() {
 		as := one.Object
 		if object.Namespace == "" && one.Where.Path == file {
 			as.Namespace = ""
@@ -99,10 +99,7 @@ func (s *Set) Released(object gitops.Reference, file string) bool {
 // more such roots.
 func (s *Set) External() []roots.Root {
 	list := slices.Collect(maps.Keys(s.external()))
-	for _, one := range s.found().sorted() {
-		if one.Release == nil && one.External == nil {
-			continue
-		}
+	for _, one := range s.found().ordered().external {
 		if root, ok := s.found().root(one); ok {
 			list = append(list, root)
 		}

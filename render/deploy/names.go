@@ -22,10 +22,9 @@ type Listed struct {
 // bringer returns the name of what contains the object of a deployment: its file, or the root that renders it, preceded
 // by what deploys that root.
 func (w *worklist) bringer(one *Deployment) (name string) {
-	known := w.known()
 	for range maxFollowed {
 		_, id, brought := strings.Cut(one.From, by)
-		above := known[id]
+		above := w.of(roots.Root{Object: id})
 		switch {
 		case !brought || above == nil:
 			return path.Join(cmp.Or(one.From, one.Where.Path), name)

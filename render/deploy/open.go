@@ -62,7 +62,7 @@ func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem
 
 // deploymentsOf lists the deployments of an object.
 func (s *Set) deploymentsOf(object gitops.Reference) (list []*Deployment) {
-	for _, one := range s.found().known() {
+	for _, one := range s.found().sorted() {
 		if one.Object == object {
 			list = append(list, one)
 		}
@@ -73,7 +73,7 @@ func (s *Set) deploymentsOf(object gitops.Reference) (list []*Deployment) {
 // generates reports whether an ApplicationSet beside that of a problem makes an Application with a name that deploys a
 // folder. Then the cluster is one of those that the other selects.
 func (s *Set) generates(p gitops.Problem, name string) bool {
-	for _, one := range s.found().known() {
+	for _, one := range s.found().sorted() {
 		if name != "" && one.Object.Kind == "ApplicationSet" && one.Name == name && one.Object.Namespace == p.Object.Namespace &&
 			one.Object != p.Object && one.From == p.From && gitops.ClusterOfFolder(one.Where.Path) == gitops.ClusterOfFolder(p.Path) {
 			return true

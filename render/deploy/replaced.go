@@ -80,6 +80,7 @@ func (w *worklist) remove(list []*Deployment, kept *Deployment) (without map[str
 			without[From(root)] = true
 		}
 		delete(w.byID, id)
+		w.byOrder = nil
 		delete(w.followed, id)
 		w.byPath[other.Path] = slices.DeleteFunc(w.byPath[other.Path], func(d *Deployment) bool { return d == other })
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // ambiguous is an object that refers to one of several objects of a name that differ, often one for each cluster.
@@ -132,7 +133,7 @@ func (w *worklist) isApart(o gitops.Object, c gitops.Cluster, in map[string][]gi
 	if !known {
 		one := &Deployment{Deployment: gitops.Deployment{From: o.From(), Where: gitops.Position{Path: o.File()}}}
 		if _, id, deployed := strings.Cut(o.From(), by); deployed {
-			one = w.known()[id]
+			one = w.of(roots.Root{Object: id})
 		}
 		if one != nil {
 			clusters = w.reaches(one)

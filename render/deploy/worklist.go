@@ -47,6 +47,7 @@ type worklist struct {
 	followed map[string]bool // by ID: the deployments whose objects were read
 	byPath   map[string][]*Deployment
 	byID     map[string]*Deployment
+	byOrder  *ordered      // made of byID on first use, nil after byID has changed
 	leaving  []*Deployment // whose sources leave out part of their folder
 	waiting  []*Deployment // whose objects are suspended
 	several  []ambiguous
@@ -431,7 +432,7 @@ func (w *worklist) put(one *Deployment) bool {
 	if w.byID[one.id] != nil {
 		return false
 	}
-	w.byID[one.id] = one
+	w.byID[one.id], w.byOrder = one, nil
 	if one.LeavesOut {
 		w.leaving = append(w.leaving, one)
 	}
@@ -487,12 +488,23 @@ func (w *worklist) known() map[string]*Deployment {
 	return maps.Clone(w.byID)
 }
 
+// ordered has deployments by ID, which nobody changes.
+type ordered struct {
+	all      []*Deployment
+	external []*Deployment // those that do not deploy files of the tree
+}
+
 // sorted lists all deployments by ID.
-func (w *worklist) sorted() []*Deployment {
-	known := w.known()
-	list := make([]*Deployment, 0, len(known))
-	for _, id := range slices.Sorted(maps.Keys(known)) {
-		list = append(list, known[id])
+func (w *worklist) sorted() []*Deployment { return w.ordered().all }
+
+func (w *worklist) ordered() *ordered {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byOrder == nil {
+		all := slices.SortedFunc(maps.Values(w.byID), func(a, b *Deployment) int { return strings.Compare(a.id, b.id) })
+		w.byOrder = &ordered{all: all, external: slices.DeleteFunc(slices.Clone(all), func(one *Deployment) bool {
+			return one.Release == nil && one.External == nil
+		})}
 	}
-	return list
+	return w.byOrder
 }
