@@ -67,17 +67,22 @@ func (b *builder) run(dir string, p *plan) *sharedBuild {
 	one := b.builds.of(string(h.Sum(nil)))
 	one.once.Do(func() {
 		one.files, one.reads = origin.NewFileSet(), map[string]string{}
+		padded := map[string][]byte{} // a file may be read several times
 		fsys := &fileSystem{builder: b, reads: one.reads, may: b.reaching(p), links: maps.Clone(p.links),
 			transform: func(name string, data []byte) []byte {
+				if text, ok := padded[name]; ok {
+					return text
+				}
 				if text, ok := p.texts[name]; ok {
 					data = text
 				}
 				switch {
 				case p.kustomizations[name] != nil:
-					return one.files.PadInline(p.kustomizations[name], data)
+					data = one.files.PadInline(p.kustomizations[name], data)
 				case p.manifests[name]:
-					return one.files.Pad(name, data)
+					data = one.files.Pad(name, data)
 				}
+				padded[name] = data
 				return data
 			}}
 		if one.nodes, one.err = runKustomize(fsys, dir, p.openAPI); one.err == nil {

@@ -33,7 +33,6 @@ type FileSet struct {
 	next     int
 	spent    int
 	segments []segment // sorted by start
-	done     map[string][]byte
 }
 
 // segment maps padded lines [start, start+lines) to the lines of a file that start at real.
@@ -45,7 +44,7 @@ type segment struct {
 }
 
 // NewFileSet returns an empty set.
-func NewFileSet() *FileSet { return &FileSet{next: firstLine, done: map[string][]byte{}} }
+func NewFileSet() *FileSet { return &FileSet{next: firstLine} }
 
 // byteOrderMark is the byte order mark that some editors put in front of a file.
 const byteOrderMark = "\ufeff"
@@ -53,12 +52,8 @@ const byteOrderMark = "\ufeff"
 // separator is the expression at which kyaml splits a stream, before it parses the parts.
 var separator = regexp.MustCompile(`\n---.*\n`)
 
-// Pad returns a manifest or patch file with blank lines before its documents. The same path must always come with the
-// same data.
+// Pad returns a manifest or patch file with blank lines before its documents. Call it once for each file.
 func (s *FileSet) Pad(path string, data []byte) []byte {
-	if padded, ok := s.done[path]; ok {
-		return padded
-	}
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	var out strings.Builder
 	if rest, ok := strings.CutPrefix(text, byteOrderMark); ok { // it is only valid at the start of the file
@@ -95,8 +90,7 @@ func (s *FileSet) Pad(path string, data []byte) []byte {
 		line += strings.Count(text[at:min(next, len(text))], "\n")
 		at = next
 	}
-	s.done[path] = []byte(out.String())
-	return s.done[path]
+	return []byte(out.String())
 }
 
 // take reserves line numbers for a document, and returns how many blank lines it needs. offset is the number of the
@@ -114,11 +108,8 @@ func (s *FileSet) take(path, document string, real, offset int) (int, bool) {
 }
 
 // PadInline returns a kustomization file with blank lines in its strategic-merge patches that are literal block
-// scalars.
+// scalars. Call it once for each file.
 func (s *FileSet) PadInline(f *kustomization.File, data []byte) []byte {
-	if padded, ok := s.done[f.Path]; ok {
-		return padded
-	}
 	scalars := doc.Items(f.Node, "patchesStrategicMerge")
 	for _, item := range doc.Items(f.Node, "patches") {
 		if _, patch := doc.Field(item, "patch"); patch != nil {
@@ -137,8 +128,7 @@ func (s *FileSet) PadInline(f *kustomization.File, data []byte) []byte {
 		out.WriteString(insert[i+1])
 		out.Write(line)
 	}
-	s.done[f.Path] = out.Bytes()
-	return s.done[f.Path]
+	return out.Bytes()
 }
 
 func (s *FileSet) padScalar(path string, n *yaml.Node, lines [][]byte, insert map[int]string) {
