@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"hash/crc32"
+	"maps"
 	"strings"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -191,8 +193,15 @@ func (r *Renderer) recall(ctx context.Context, t Target) (*Rendering, []doc.Erro
 			}
 		}
 	}
+	again := sync.OnceValues(func() (*Rendering, error) { return r.again(ctx, t) })
 	for i, object := range k.Objects {
-		one := &Resource{Object: object, Issues: k.Issues[i]}
+		one := &Resource{Object: object, Issues: k.Issues[i], locator: func(pointer string) origin.Place {
+			whole, err := again()
+			if err != nil || i >= len(whole.Resources) {
+				return origin.Place{Path: t.Path, StartLine: 1, EndLine: 1, How: origin.Enclosing, Missing: pointer}
+			}
+			return whole.Resources[i].Origin(pointer)
+		}}
 		if data, ok := k.Made[i]; ok {
 			one.made = sync.OnceValue(func() (made map[string]any) {
 				_ = kjson.UnmarshalCaseSensitivePreserveInts(data, &made) // Put wrote valid JSON, and the disk cache verifies it
@@ -201,7 +210,6 @@ func (r *Renderer) recall(ctx context.Context, t Target) (*Rendering, []doc.Erro
 		}
 		out.Resources = append(out.Resources, one)
 	}
-	again := sync.OnceValues(func() (*Rendering, error) { return r.again(ctx, t) })
 	out.whole = again
 	if k.Noted {
 		out.notes = func(ctx context.Context) []doc.Error {
@@ -258,18 +266,17 @@ func (r *Renderer) remember(out *Rendering, problems []doc.Error) {
 	}
 	asked := out.asked
 	if len(problems) > 0 {
-		asked = out.askedWritten(r) // problems have places, so these must be the same, too
+		asked = r.askedWritten(out.target, out.asked) // problems have places, so these must be the same, too
 	}
 	env.Put(r.kept(), renderingTable, r.key(out.target), asked, k)
 }
 
-// askedWritten returns the questions that a rendering and the places of its fields depend on.
-func (r *Rendering) askedWritten(by *Renderer) env.Asked {
-	asked := env.Asked{{Kind: env.Written}: r.target.written(by.tree)}
-	for q, answer := range r.asked {
-		asked[q] = answer
-	}
-	return asked
+// askedWritten returns the questions that a rendering of a target and the places of its fields depend on. asked are
+// those of the rendering.
+func (r *Renderer) askedWritten(t Target, asked env.Asked) env.Asked {
+	written := env.Asked{{Kind: env.Written}: t.written(r.tree)}
+	maps.Copy(written, asked)
+	return written
 }
 
 // Cached returns the text that CacheText kept under a name for a target with the same rendering and places; false where
@@ -282,7 +289,7 @@ func (r *Renderer) Cached(t Target, name string) (text []byte, ok bool) {
 // is not cached.
 func (r *Renderer) CacheText(out *Rendering, name string, text []byte) {
 	if out.asked != nil {
-		env.Put(r.kept(), printedTable, name+" "+r.ownKey(out.target), out.askedWritten(r), text)
+		env.Put(r.kept(), printedTable, name+" "+r.ownKey(out.target), r.askedWritten(out.target, out.asked), text)
 	}
 }
 

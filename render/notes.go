@@ -35,7 +35,7 @@ func (r *Renderer) keepNotes(out *Rendering) {
 			return list
 		}
 		if list = find(ctx); ctx.Err() == nil {
-			env.Put(r.kept(), notesTable, key, out.askedWritten(r), list)
+			env.Put(r.kept(), notesTable, key, r.askedWritten(out.target, out.asked), list)
 		}
 		return list
 	}

@@ -36,7 +36,7 @@ func (r *Renderer) Objects(ctx context.Context, t Target, from string, kinds []s
 			}
 		}
 		if out.asked != nil {
-			env.Put(r.kept(), objectsTable, key, out.askedWritten(r), built)
+			env.Put(r.kept(), objectsTable, key, r.askedWritten(out.target, out.asked), built)
 		}
 	}
 	for _, o := range built.Objects {

@@ -52,7 +52,7 @@ func (r *Renderer) OfKind(ctx context.Context, t Target, kind string) (Declared,
 		}
 	}
 	if out.asked != nil {
-		env.Put(r.kept(), declaredTable, kind+" "+r.ownKey(t), out.askedWritten(r), found)
+		env.Put(r.kept(), declaredTable, kind+" "+r.ownKey(t), r.askedWritten(out.target, out.asked), found)
 	}
 	return found, nil
 }

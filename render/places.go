@@ -19,10 +19,11 @@ import (
 
 // places caches where the fields of one rendering are written, for those that were requested. Finding a place may need
 // to render a target again, or to try values of a chart. The places are valid as long as the rendering is. They are
-// safe for concurrent use.
+// safe for concurrent use. They do not hold the rendering, as its nodes take much memory.
 type places struct {
 	renderer *Renderer
-	out      *Rendering
+	target   Target
+	asked    env.Asked // of the rendering
 
 	mu      sync.Mutex
 	read    bool
@@ -36,7 +37,7 @@ const maxPlaces = 20_000
 
 // placed has a rendering cache its places.
 func (r *Renderer) placed(out *Rendering) {
-	p := &places{renderer: r, out: out, known: map[int]map[string]origin.Place{}}
+	p := &places{renderer: r, target: out.target, asked: out.asked, known: map[int]map[string]origin.Place{}}
 	for i, res := range out.Resources {
 		res.in, res.index = p, i
 	}
@@ -46,7 +47,7 @@ func (r *Renderer) placed(out *Rendering) {
 // table returns the cache of the places, and their key.
 func (p *places) table() (memory *env.Memory, key string, now env.Answerer) {
 	r := p.renderer
-	return r.kept(), strconv.Itoa(r.steps) + " " + r.ownKey(p.out.target), asker{r, p.out.target}
+	return r.kept(), strconv.Itoa(r.steps) + " " + r.ownKey(p.target), asker{r, p.target}
 }
 
 // of returns the place of a field of the resource at an index.
@@ -64,7 +65,7 @@ func (p *places) of(index int, pointer string, l Locator) origin.Place {
 	if ok {
 		return known
 	}
-	place := p.find(index, pointer, l)
+	place := l(pointer)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.count++; p.count <= maxPlaces {
@@ -77,25 +78,13 @@ func (p *places) of(index int, pointer string, l Locator) origin.Place {
 	return place
 }
 
-// find finds a place that is not cached. A resource from the cache has no locator.
-func (p *places) find(index int, pointer string, l Locator) origin.Place {
-	if l != nil {
-		return l(pointer)
-	}
-	whole, err := p.out.Whole()
-	if err != nil || index >= len(whole.Resources) {
-		return origin.Place{Path: p.out.Root.Path, StartLine: 1, EndLine: 1, How: origin.Enclosing, Missing: pointer}
-	}
-	return whole.Resources[index].Origin(pointer)
-}
-
 // save writes the places to the cache.
 func (p *places) save() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.changed {
 		memory, key, _ := p.table()
-		env.Put(memory, placesTable, key, p.out.askedWritten(p.renderer), p.known)
+		env.Put(memory, placesTable, key, p.renderer.askedWritten(p.target, p.asked), p.known)
 	}
 	p.changed = false
 }
