@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"maps"
+	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
-	kjson "sigs.k8s.io/json"
+	"github.com/fxamacker/cbor/v2"
 )
 
 // Memory caches results in the process and, with a Disk, between processes. Results are in tables, by key, each with
@@ -185,15 +187,28 @@ func Put[T any](m *Memory, of Table, key string, asked Asked, value T) {
 	m.table(of, key).keep(key, r)
 }
 
-// written encodes a value for the disk: bytes unchanged, else JSON; nil where decoding would not give the same value.
+// modes returns how values are encoded: CBOR (RFC 8949), which unlike JSON tells whole floats from integers, and keeps
+// texts that are not UTF-8. Equal values have equal bytes.
+var modes = sync.OnceValues(func() (cbor.EncMode, cbor.DecMode) {
+	encode, errEncode := cbor.EncOptions{Sort: cbor.SortBytewiseLexical, Time: cbor.TimeRFC3339Nano}.EncMode()
+	decode, errDecode := cbor.DecOptions{
+		DefaultMapType: reflect.TypeFor[map[string]any](), IntDec: cbor.IntDecConvertSignedOrFail, UTF8: cbor.UTF8DecodeInvalid,
+		FieldNameMatching: cbor.FieldNameMatchingCaseSensitive,
+		MaxNestedLevels:   1 << 10, MaxArrayElements: math.MaxInt32, MaxMapPairs: math.MaxInt32,
+	}.DecMode()
+	if err := errors.Join(errEncode, errDecode); err != nil {
+		panic(err) // the options are constants
+	}
+	return encode, decode
+})
+
+// written encodes a value for the disk: bytes unchanged, else CBOR; nil where it cannot be encoded.
 func written(value any) []byte {
 	if data, is := value.([]byte); is {
 		return slices.Clip(data)
 	}
-	data, err := json.Marshal(value)
-	if err != nil || bytes.Contains(data, []byte(`\ufffd`)) { // replaces what is not UTF-8
-		return nil
-	}
+	encode, _ := modes()
+	data, _ := encode.Marshal(value)
 	return data
 }
 
@@ -203,7 +218,8 @@ func read[T any](data []byte, value *T) bool {
 		*text = data
 		return true
 	}
-	return kjson.UnmarshalCaseSensitivePreserveInts(data, value) == nil
+	_, decode := modes()
+	return decode.Unmarshal(data, value) == nil
 }
 
 // PutHere is Put for a value that cannot be written as JSON. It stays in the process.

@@ -111,10 +111,10 @@ func (r *reader) argoRelease(app, s *field, c Chart) *Release {
 		SkipCRDs: helm.truth("skipCrds"), SkipTests: helm.truth("skipTests"),
 		SkipSchema: helm.truth("skipSchemaValidation"),
 	}
-	if name != nil && name.where != nil {
+	if name != nil && name.where != (Position{}) {
 		out.NameWhere = name.position()
 	}
-	if namespace != nil && namespace.where != nil {
+	if namespace != nil && namespace.where != (Position{}) {
 		out.NamespaceWhere = namespace.position()
 	}
 	if name != nil && name.unknown {

@@ -112,7 +112,7 @@ func (p *part) set(out map[string]any, tagged bool) (err error) {
 func (p *part) tag([]rune) (any, error) { return p.leaf(), nil }
 
 func (p *part) leaf() *leaf {
-	return &leaf{field: &field{where: func() Position { return p.Where }}, reason: cmp.Or(p.Unknown, p.unsure),
+	return &leaf{field: &field{where: p.Where}, reason: cmp.Or(p.Unknown, p.unsure),
 		layer: p.index, exact: true}
 }
 

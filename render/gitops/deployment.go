@@ -49,10 +49,9 @@ func FromNode(path string, n *yaml.Node) Object { return Object{root: fieldOfNod
 // fields, and keys are sorted.
 func FromRoot(root string, value map[string]any, where func(nth int) Position) Object {
 	next := -1
-	return Object{from: root, root: fieldOf(value, 0, func() func() Position {
+	return Object{from: root, root: fieldOf(value, 0, func() Position {
 		next++
-		nth := next
-		return func() Position { return where(nth) }
+		return where(next)
 	})}
 }
 

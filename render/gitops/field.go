@@ -19,21 +19,21 @@ type field struct {
 	items   []*field
 	list    bool
 	unknown bool // result of a template that depends on values which only the cluster has
-	where   func() Position
-	inside  func() Position // place in the source of Layer.Want, if the value is not in this repository
+	where   Position
+	inside  *Position // place in the source of Layer.Want, if the value is not in this repository
 }
 
 // MaxDepth limits the nesting of values. Deeper values are left out.
 const MaxDepth = 100
 
 // made returns a field for a computed value. Its place is that of the field it was computed from.
-func made(v any, where func() Position) *field {
-	return fieldOf(v, 0, func() func() Position { return where })
+func made(v any, where Position) *field {
+	return fieldOf(v, 0, func() Position { return where })
 }
 
 // fieldOf converts a JSON value. next returns the place of the next value: parents come before their values, and keys
 // are sorted.
-func fieldOf(v any, depth int, next func() func() Position) *field {
+func fieldOf(v any, depth int, next func() Position) *field {
 	f := &field{where: next()}
 	if depth > MaxDepth {
 		return f
@@ -69,9 +69,10 @@ func fieldOfNode(path string, n *yaml.Node) *field {
 
 func (r nodes) field(n *yaml.Node, depth int) *field {
 	n = doc.Deref(n)
-	f := &field{where: func() Position { return r.where(n) }}
+	f := &field{where: r.where(n)}
 	if r.namedBy != nil {
-		f.where, f.inside = func() Position { return *r.namedBy }, f.where
+		inside := f.where
+		f.where, f.inside = *r.namedBy, &inside
 	}
 	if n == nil || depth > MaxDepth {
 		return f
@@ -250,10 +251,10 @@ func (f *field) position(keys ...string) Position {
 		}
 		at = next
 	}
-	if at == nil || at.where == nil {
+	if at == nil {
 		return Position{}
 	}
-	return at.where()
+	return at.where
 }
 
 // plain returns the JSON value.

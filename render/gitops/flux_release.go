@@ -332,7 +332,7 @@ func (r *reader) valuesFrom(from *field) []Layer {
 		// The lines of the decoded text are not lines of the file.
 		at := value.position()
 		at.EndLine = 0
-		l.value = made(string(data), func() Position { return at })
+		l.value = made(string(data), at)
 	default:
 		l.value = value
 	}

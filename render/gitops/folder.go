@@ -152,21 +152,20 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) (*field, *Probl
 		return nil, problemAt(d.PathWhere, causeOf(err), "the folder %s %s", d.Path, err)
 	}
 	v.Includes = resources
-	where := func() Position { return d.PathWhere }
 	names := make([]string, len(resources))
 	for i, p := range resources {
 		names[i] = "./" + strings.TrimPrefix(strings.TrimPrefix(p, d.Path), "/")
 	}
-	file := kustomizationOf(where, names...)
+	file := kustomizationOf(d.PathWhere, names...)
 	if !slices.ContainsFunc(d.Overrides.edits, func(e edit) bool { return e.key == "namespace" }) && len(names) == 0 {
 		// Flux writes this, too: kustomize refuses an empty kustomization.
-		file = file.with(made("_placeholder", where), "namespace")
+		file = file.with(made("_placeholder", d.PathWhere), "namespace")
 	}
 	return file, nil
 }
 
 // kustomizationOf returns a new kustomization with some resources.
-func kustomizationOf(where func() Position, resources ...string) *field {
+func kustomizationOf(where Position, resources ...string) *field {
 	file := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 	if len(resources) > 0 {
 		file["resources"] = anyList(resources)

@@ -176,12 +176,11 @@ func (p *part) place() *field {
 	if p.placed != nil {
 		return p.placed
 	}
-	where := func() Position { return p.Where }
-	p.placed = &field{where: where}
+	p.placed = &field{where: p.Where}
 	if p.kind != mergeLayer {
 		out := map[string]any{}
 		if p.set(out, true) == nil {
-			p.placed = made(out, where)
+			p.placed = made(out, p.Where)
 		}
 	}
 	for _, d := range p.documents {

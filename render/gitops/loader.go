@@ -174,7 +174,7 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 		if json.Unmarshal(data, &m) != nil {
 			return brokenAt(where(1, 0), "the values of %s are not a map", layer.Name)
 		}
-		d := document{data, &field{where: func() Position { return layer.Where }}}
+		d := document{data, &field{where: layer.Where}}
 		if len(documents) == len(raw) || layer.first && i < len(documents) {
 			read := nodes{truths: true, where: func(n *yaml.Node) Position {
 				at := where(n.Line, n.Column)
@@ -295,16 +295,15 @@ var blockMark = regexp.MustCompile(`(?:^|[\s:-])(?:[!&]\S+\s+)*([|>])[-+0-9]{0,2
 // mark of a block scalar, or are in the file from which a generator made the field. Where neither is certain, the place
 // is at.
 func (l *loader) inside(at Position, text string) func(line, column int) Position {
-	texts := strings.Split(text, "\n")
+	texts, lines := strings.Split(text, "\n"), l.linesOf(at.Path)
+	var mark []string
+	if at.Line >= 1 && at.Line <= len(lines) {
+		mark = blockMark.FindStringSubmatch(lines[at.Line-1])
+	}
 	return func(line, column int) Position {
-		if line < 1 || line > len(texts) || at.Line < 1 {
+		if line < 1 || line > len(texts) || at.Line < 1 || at.Line > len(lines) {
 			return at
 		}
-		lines := l.linesOf(at.Path)
-		if at.Line > len(lines) {
-			return at
-		}
-		mark := blockMark.FindStringSubmatch(lines[at.Line-1])
 		number := at.Line + line
 		if mark == nil {
 			if number--; at.EndLine <= at.Line && len(texts) > 1 && texts[1] != "" {

@@ -66,7 +66,7 @@ func (o Overrides) apply(f *field, missing func(dir string) bool) (_ *field, cha
 
 // imageArgument parses an image override like "kustomize edit set image": name=newname:tag@digest. Some parts may be
 // missing.
-func imageArgument(text string, where func() Position) *field {
+func imageArgument(text string, where Position) *field {
 	name, image, renamed := strings.Cut(text, "=")
 	if !renamed {
 		image = text
@@ -188,7 +188,7 @@ func (o Overrides) shape() []any {
 
 // Kustomization returns a new kustomization that applies o to resources, with the places of its lines.
 func (o Overrides) Kustomization(file string, resources ...string) (*Virtual, error) {
-	at := func() Position { return Position{Path: file} }
+	at := Position{Path: file}
 	if len(o.edits) > 0 {
 		at = o.edits[0].value.where
 	}

@@ -98,7 +98,7 @@ func (v *Values) settle(tagged any, path []string) (unknown []Unknown) {
 			}
 		}
 		if l, ok := value.(*leaf); ok && l.reason != "" {
-			unknown = append(unknown, Unknown{Path: here, Where: l.where(), Reason: l.reason})
+			unknown = append(unknown, Unknown{Path: here, Where: l.where, Reason: l.reason})
 		}
 		unknown = append(unknown, v.settle(value, here)...)
 	}
@@ -113,7 +113,7 @@ func (v *Values) nothing(path []string) *leaf {
 			return &leaf{field: found, reason: p.reason(found), layer: i, exact: true}
 		}
 	}
-	return &leaf{field: &field{where: func() Position { return Position{} }}}
+	return &leaf{field: &field{}}
 }
 
 // alike reports whether a tagged value has the same shape as the real one.
@@ -167,7 +167,7 @@ func step(v any, key string) (any, bool) {
 func (v *Values) Origin(path []string) (at Position, exact bool) {
 	found, steps := look(v.tagged, path)
 	if l, ok := found.(*leaf); ok {
-		return l.where(), l.exact && steps == len(path)
+		return l.where, l.exact && steps == len(path)
 	}
 	if v.tagged == nil {
 		steps = 0
@@ -176,7 +176,7 @@ func (v *Values) Origin(path []string) (at Position, exact bool) {
 		container, _ := look(v.tagged, path[:steps])
 		if i := v.layerOf(container, path[:steps]); i >= 0 {
 			if p := v.parts[i].place().at(path[:steps]); p != nil {
-				return p.where(), steps == len(path)
+				return p.where, steps == len(path)
 			}
 		}
 	}
@@ -201,7 +201,7 @@ func (v *Values) Around(path []string) (at Position, layer Layer, depth int, ok 
 				continue
 			}
 			if found := p.place().at(path[:depth]); found != nil && (found.fields != nil || depth == 0) {
-				return found.where(), p.Layer, depth, true
+				return found.where, p.Layer, depth, true
 			}
 		}
 	}
@@ -240,7 +240,7 @@ func (v *Values) Chain(path []string) (chain []Position) {
 	}
 	for i, p := range slices.Backward(v.parts) {
 		if one := p.place().at(path); one != nil && i != winner.layer {
-			chain = append(chain, one.where())
+			chain = append(chain, one.where)
 		}
 	}
 	return chain
@@ -254,7 +254,7 @@ func (v *Values) Inside(path []string) (want remote.Want, at Position, ok bool) 
 	if !isLeaf || l.inside == nil {
 		return remote.Want{}, Position{}, false
 	}
-	return v.parts[l.layer].Want, l.inside(), true
+	return v.parts[l.layer].Want, *l.inside, true
 }
 
 // Unsure returns an unknown that may decide the value at a path, or a value below it.

@@ -137,7 +137,7 @@ func composed(t *testing.T, rule rule, layers []Layer) {
 }
 
 func textLayer(text string) Layer {
-	return Layer{Name: "text", value: made(text, func() Position { return Position{Path: "f", Line: 1} })}
+	return Layer{Name: "text", value: made(text, Position{Path: "f", Line: 1})}
 }
 
 func FuzzParameters(f *testing.F) {
@@ -149,7 +149,7 @@ func FuzzParameters(f *testing.F) {
 		if text {
 			kind = stringLayer
 		}
-		at := func() Position { return Position{Path: "f", Line: 1} }
+		at := Position{Path: "f", Line: 1}
 		composed(t, argoRule, []Layer{textLayer(base), {kind: setLayer, path: name1, value: made(listed(value1), at)},
 			{kind: kind, path: name2, value: made(listed(value2), at)},
 			{kind: fileLayer, path: name1 + "x", File: "f"}})
@@ -167,7 +167,7 @@ func FuzzValuesFrom(f *testing.F) {
 		}
 		one, spec := textLayer(first), textLayer(last)
 		one.first, spec.Name = true, specValues
-		at := func() Position { return Position{Path: "f", Line: 1} }
+		at := Position{Path: "f", Line: 1}
 		composed(t, fluxRule, []Layer{one, {kind: kind, path: target, value: made(value, at)}, spec})
 	})
 }

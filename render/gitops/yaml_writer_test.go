@@ -45,7 +45,7 @@ func TestWrittenYAMLIsReadUnchanged(t *testing.T) {
 	}
 	for range 3000 {
 		want := map[string]any{"x": value(0), "y": value(0)}
-		f := made(want, func() Position { return Position{Path: "k.yaml", Line: 3} })
+		f := made(want, Position{Path: "k.yaml", Line: 3})
 		v := &Virtual{}
 		if err := v.append(f, f.keys); err != nil {
 			t.Fatalf("%q: %v", want, err)
