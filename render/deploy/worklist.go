@@ -417,7 +417,7 @@ func (w *worklist) once(key string, evaluate func(gitops.Tree) gitops.Evaluation
 	}
 	record := env.Record(w.index.Tree())
 	out := evaluate(record)
-	env.PutHere(memory, evaluationTable, key, record.Asked(), out)
+	env.Put(memory, evaluationTable, key, record.Asked(), out)
 	return out
 }
 

@@ -202,7 +202,7 @@ var modes = sync.OnceValues(func() (cbor.EncMode, cbor.DecMode) {
 	return encode, decode
 })
 
-// written encodes a value for the disk: bytes unchanged, else CBOR; nil where it cannot be encoded.
+// written encodes a value for the disk: bytes unchanged, else CBOR; nil for a value that must stay in the process.
 func written(value any) []byte {
 	if data, is := value.([]byte); is {
 		return slices.Clip(data)
@@ -220,13 +220,6 @@ func read[T any](data []byte, value *T) bool {
 	}
 	_, decode := modes()
 	return decode.Unmarshal(data, value) == nil
-}
-
-// PutHere is Put for a value that cannot be written as JSON. It stays in the process.
-func PutHere[T any](m *Memory, of Table, key string, asked Asked, value T) {
-	if m != nil {
-		m.table(of, key).keep(key, &record{asked: asked.encode(), value: value, used: true})
-	}
 }
 
 // keepApart writes a result to the entry of its key, with earlier ones that fit.

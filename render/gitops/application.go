@@ -79,7 +79,7 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 		return nil // other sources read values files from it
 	case s.text("path") == "":
 		return problemAt(d.PathWhere, Broken, "this source names no path and no chart")
-	case s.get("path").unknown:
+	case s.get("path").Unknown:
 		if len(r.Repo.URLs) > 0 && repository != "" && !hasUnknown(s.get("repoURL")) && !r.Repo.Match(repository) {
 			return problemAt(s.position("repoURL"), ClusterOnly, "%s", otherRepository(repository))
 		}
@@ -163,7 +163,7 @@ func (r *reader) argoDirectory(s *field, d *Deployment) {
 			r.reads(clean)
 		}
 	}
-	d.Directory.state = r.state()
+	d.Directory.State = r.state()
 }
 
 func directoryOf(s *field) Directory {
@@ -202,7 +202,7 @@ func unfilled(text string) bool { return strings.Contains(text, "{{") || strings
 
 // known returns the text of a field, empty where it depends on the cluster.
 func known(f *field, keys ...string) string {
-	if f = f.get(keys...); f == nil || f.unknown {
+	if f = f.get(keys...); f == nil || f.Unknown {
 		return ""
 	}
 	return f.text()
@@ -272,18 +272,18 @@ func (r *reader) readFile(p string) ([]*field, *Problem) {
 func (r *reader) argoOverrides(k, s, app *field) Overrides {
 	var o Overrides
 	env := environment(s, app)
-	filled := func(text *field) *field { return made(env(text.text()), text.where) }
+	filled := func(text *field) *field { return made(env(text.text()), text.Where) }
 	for _, key := range []string{"namePrefix", "nameSuffix"} {
 		o.take(setField, key, k.get(key), flags{})
 	}
 	o.take(replaceByName, "images", k.get("images").each(func(image *field) *field {
-		return imageArgument(env(image.text()), image.where)
+		return imageArgument(env(image.text()), image.Where)
 	}), flags{})
 	o.take(replaceByName, "replicas", k.get("replicas").each(countOf), flags{})
 	if labels := k.get("commonLabels"); labels.present() {
-		e := edit{addPairs, "commonLabels", labels.each(filled), flags{force: k.truth("forceCommonLabels")}}
+		e := edit{addPairs, "commonLabels", labels.each(filled), flags{Force: k.truth("forceCommonLabels")}}
 		if k.truth("labelWithoutSelector") {
-			e.op, e.key, e.flags.templates = addLabels, "labels", k.truth("labelIncludeTemplates")
+			e.Op, e.Key, e.Flags.Templates = addLabels, "labels", k.truth("labelIncludeTemplates")
 		}
 		o.add(e)
 	}
@@ -291,11 +291,11 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 		if k.truth("commonAnnotationsEnvsubst") {
 			annotations = annotations.each(filled)
 		}
-		o.add(edit{addPairs, "commonAnnotations", annotations, flags{force: k.truth("forceCommonAnnotations")}})
+		o.add(edit{addPairs, "commonAnnotations", annotations, flags{Force: k.truth("forceCommonAnnotations")}})
 	}
 	o.take(setField, "namespace", k.get("namespace"), flags{})
 	o.take(appendItems, "patches", k.get("patches"), flags{})
-	o.take(appendItems, "components", k.get("components"), flags{optional: k.truth("ignoreMissingComponents")})
+	o.take(appendItems, "components", k.get("components"), flags{Optional: k.truth("ignoreMissingComponents")})
 	return o
 }
 
@@ -303,7 +303,7 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 func countOf(item *field) *field {
 	count := item.get("count")
 	if n, err := strconv.ParseInt(count.text(), 10, 64); err == nil {
-		return item.with(made(n, count.where), "count")
+		return item.with(made(n, count.Where), "count")
 	}
 	return item
 }

@@ -46,7 +46,7 @@ func (r *reader) applicationSet(root *field) *Problem {
 			continue
 		}
 		template := spec.get("template")
-		for _, key := range generator.keys {
+		for _, key := range generator.Keys {
 			// A generator's own template wins over that of the ApplicationSet
 			// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Template/#generator-templates).
 			if own := generator.get(key, "template"); own.present() {
@@ -91,12 +91,12 @@ func opensPlainly(generator *field) bool {
 	if merged := generator.elements("merge", "generators"); len(merged) > 0 {
 		inner = merged[0]
 		for _, other := range merged[1:] {
-			if len(other.keys) != 1 || other.keys[0] != "list" {
+			if len(other.Keys) != 1 || other.Keys[0] != "list" {
 				return false
 			}
 		}
 	}
-	return len(generator.keys) == 1 && len(inner.keys) == 1 && (inner.keys[0] == "clusters" || inner.keys[0] == "clusterDecisionResource")
+	return len(generator.Keys) == 1 && len(inner.Keys) == 1 && (inner.Keys[0] == "clusters" || inner.Keys[0] == "clusterDecisionResource")
 }
 
 // opens notes an Application of a generator that needs the cluster. index is that of the generator.
@@ -129,7 +129,7 @@ func (e *expander) patch(app, patch *field, s set) (*field, error) {
 	if err != nil {
 		return app, err
 	}
-	if text.unknown {
+	if text.Unknown {
 		e.needed()
 		return app, nil
 	}
@@ -140,7 +140,7 @@ func (e *expander) patch(app, patch *field, s set) (*field, error) {
 	if len(documents) == 0 {
 		return app, nil
 	}
-	return app.merge(made(fieldOfNode("", documents[0]).plain(), patch.where)), nil
+	return app.merge(made(fieldOfNode("", documents[0]).plain(), patch.Where)), nil
 }
 
 // expander runs the generators of one ApplicationSet.
@@ -181,9 +181,9 @@ func (e *expander) generate(entry *field, parent *set, depth int) ([]set, error)
 	}
 	var all []set
 	kinds := 0
-	for _, key := range entry.keys {
-		generator := entry.fields[key]
-		if key == "selector" || generator.fields == nil {
+	for _, key := range entry.Keys {
+		generator := entry.Fields[key]
+		if key == "selector" || generator.Fields == nil {
 			continue
 		}
 		kinds++
@@ -244,7 +244,7 @@ func (e *expander) ownValues(g *field) map[string]any {
 	if own == nil {
 		return values
 	}
-	for _, k := range own.keys {
+	for _, k := range own.Keys {
 		if text := own.text(k); !strings.Contains(text, "{{") {
 			nested[k], values["values."+k] = text, text
 		}
@@ -259,9 +259,9 @@ func (e *expander) ownValues(g *field) map[string]any {
 // are kept, for the generator's own values.
 func (e *expander) interpolate(g *field, parent set) (*field, error) {
 	values, template := g.get("values"), g.get("template")
-	bare := &field{fields: maps.Clone(g.fields), keys: slices.DeleteFunc(slices.Clone(g.keys), func(k string) bool {
+	bare := &field{Fields: maps.Clone(g.Fields), Keys: slices.DeleteFunc(slices.Clone(g.Keys), func(k string) bool {
 		return k == "values" || k == "template"
-	}), where: g.where}
+	}), Where: g.Where}
 	out, err := e.templates.render(bare, parent)
 	if err != nil {
 		return nil, err
@@ -272,11 +272,11 @@ func (e *expander) interpolate(g *field, parent set) (*field, error) {
 	if !values.present() {
 		return out, nil
 	}
-	filled := &field{fields: map[string]*field{}, where: values.where}
-	for _, k := range values.keys {
-		v, err := e.templates.render(values.fields[k], parent)
-		if err != nil || v.unknown || strings.Contains(v.text(), "<no value>") {
-			v = values.fields[k]
+	filled := &field{Fields: map[string]*field{}, Where: values.Where}
+	for _, k := range values.Keys {
+		v, err := e.templates.render(values.Fields[k], parent)
+		if err != nil || v.Unknown || strings.Contains(v.text(), "<no value>") {
+			v = values.Fields[k]
 		}
 		filled.put(k, v)
 	}

@@ -106,18 +106,18 @@ func (r *reader) argoRelease(app, s *field, c Chart) *Release {
 	}
 	out := &Release{
 		Chart: c, Name: name.text(), NameWhere: app.position("metadata", "name"), Namespace: known(namespace),
-		NamespaceWhere: app.position("spec", "destination", "namespace"), rule: argoRule, limits: r.Limits,
+		NamespaceWhere: app.position("spec", "destination", "namespace"), Rule: argoRule, Limits: r.Limits,
 		Kubernetes: known(helm, "kubeVersion"), APIVersions: plainTexts(helm.get("apiVersions")),
 		SkipCRDs: helm.truth("skipCrds"), SkipTests: helm.truth("skipTests"),
 		SkipSchema: helm.truth("skipSchemaValidation"),
 	}
-	if name != nil && name.where != (Position{}) {
+	if name != nil && name.Where != (Position{}) {
 		out.NameWhere = name.position()
 	}
-	if namespace != nil && namespace.where != (Position{}) {
+	if namespace != nil && namespace.Where != (Position{}) {
 		out.NamespaceWhere = namespace.position()
 	}
-	if name != nil && name.unknown {
+	if name != nil && name.Unknown {
 		out.Name, out.NameUnknown = placeholder("release"), true
 	}
 	if c.Here() {
@@ -147,22 +147,22 @@ func (a *argoValues) files(helm *field) {
 	var named []layerFile
 	for _, item := range helm.elements("valueFiles") {
 		l := a.file(item)
-		l.optional = optional && l.Want.Kind != remote.File
-		l.glob = l.Want.Kind != remote.File && isPattern(l.File)
-		if l.File != "" && !l.glob {
+		l.Optional = optional && l.Want.Kind != remote.File
+		l.Glob = l.Want.Kind != remote.File && isPattern(l.File)
+		if l.File != "" && !l.Glob {
 			named = append(named, layerFile{l.Want, l.File})
 		}
 		layers = append(layers, l)
 	}
 	for _, l := range layers {
-		if l.glob {
-			l.named = named
+		if l.Glob {
+			l.Named = named
 			if l.Want.Kind == "" {
 				list, err := matching(a.Tree, l.File, a.Limits)
 				if err == nil {
 					a.release.reads(list...)
 				}
-				l.matched = strings.Join(list, "\n")
+				l.Matched = strings.Join(list, "\n")
 			}
 		}
 		a.add(l)
@@ -174,7 +174,7 @@ func (a *argoValues) files(helm *field) {
 func (a *argoValues) file(item *field) Layer {
 	written := item.text()
 	l := Layer{Name: written, Where: item.position()}
-	if item.unknown {
+	if item.Unknown {
 		l.Unknown = "the name of the file depends on values that only the cluster has"
 		a.mayBe(written)
 		return l
@@ -188,28 +188,28 @@ func (a *argoValues) file(item *field) Layer {
 		case !ok || hasUnknown(source):
 			l.Unknown = "the name of the file depends on values that only the cluster has"
 		case source.text("chart") != "":
-			l.broken = "the values file " + written + " is in a source that is a chart: Argo CD reads values files " +
+			l.Broken = "the values file " + written + " is in a source that is a chart: Argo CD reads values files " +
 				"from git sources only"
 		case !in:
-			l.broken = "the values file " + written + " points outside its repository"
+			l.Broken = "the values file " + written + " points outside its repository"
 		case a.ours(address, name) && a.Repo.Current(revision):
 			l.File = name
 		default:
 			l.File, l.Want = name, argoGit(address, revision)
 		}
 	} else if strings.HasPrefix(ref, "$") && len(a.app.elements("spec", "sources")) > 0 {
-		l.broken = "the values file " + written + ": no source of this Application has the ref " + ref[1:]
+		l.Broken = "the values file " + written + ": no source of this Application has the ref " + ref[1:]
 	} else if text, ok := a.environment(written); !ok {
 		l.Unknown = "the name of the file depends on values that only the cluster has"
 	} else if scheme, _, remotely := strings.Cut(text, "://"); remotely {
 		l.File, l.Want = remote.FileName, remote.Want{Kind: remote.File, URL: text}
 		if scheme != "http" && scheme != "https" {
-			l.broken = "Argo CD does not read values files over " + scheme
+			l.Broken = "Argo CD does not read values files over " + scheme
 		}
 	} else {
 		name, in := below(a.release.Chart.Folder, text)
 		if l.File, l.Want = name, a.release.Chart.Want; !in {
-			l.broken = "the values file " + written + " points outside its repository"
+			l.Broken = "the values file " + written + " points outside its repository"
 		}
 	}
 	if l.File != "" && l.Want.Kind == "" {
@@ -271,16 +271,16 @@ func sourceOf(app *field, ref string) *field {
 
 // inPlace adds valuesObject or, without that, values.
 func (a *argoValues) inPlace(helm *field) {
-	l := Layer{Name: "helm.valuesObject", value: helm.get("valuesObject")}
-	if !l.value.present() {
-		if l = (Layer{Name: "helm.values", value: helm.get("values")}); l.value.text() == "" {
+	l := Layer{Name: "helm.valuesObject", Value: helm.get("valuesObject")}
+	if !l.Value.present() {
+		if l = (Layer{Name: "helm.values", Value: helm.get("values")}); l.Value.text() == "" {
 			return
 		}
-		if l.value.unknown {
+		if l.Value.Unknown {
 			l.Unknown = "it depends on values that only the cluster has"
 		}
 	}
-	l.Where = l.value.position()
+	l.Where = l.Value.position()
 	a.add(l)
 }
 
@@ -294,20 +294,20 @@ func (a *argoValues) parameters(helm *field) {
 				continue
 			}
 			value, ok := a.environment(p.text("value"))
-			l := Layer{Name: "parameter " + p.text("name"), Where: p.position("value"), kind: kind, path: p.text("name"),
-				value: made(listed(value), p.where)}
+			l := Layer{Name: "parameter " + p.text("name"), Where: p.position("value"), Kind: kind, Set: p.text("name"),
+				Value: made(listed(value), p.Where)}
 			if !ok || hasUnknown(p) {
 				l.Unknown = "it depends on values that only the cluster has"
 			}
-			layers = append(slices.DeleteFunc(layers, func(old Layer) bool { return old.path == l.path }), l)
+			layers = append(slices.DeleteFunc(layers, func(old Layer) bool { return old.Set == l.Set }), l)
 		}
 		a.release.Layers = append(a.release.Layers, layers...)
 	}
 	for _, p := range helm.elements("fileParameters") {
 		l := a.file(p.get("path").orEmpty(p))
-		l.Name, l.kind, l.path = "parameter "+p.text("name"), fileLayer, p.text("name")
+		l.Name, l.Kind, l.Set = "parameter "+p.text("name"), fileLayer, p.text("name")
 		a.release.Layers = append(slices.DeleteFunc(a.release.Layers, func(old Layer) bool {
-			return old.kind == fileLayer && old.path == l.path
+			return old.Kind == fileLayer && old.Set == l.Set
 		}), l)
 	}
 }
@@ -315,7 +315,7 @@ func (a *argoValues) parameters(helm *field) {
 // orEmpty returns f, or an empty text with the place of another field where f is missing.
 func (f *field) orEmpty(around *field) *field {
 	if f == nil {
-		return made("", around.where)
+		return made("", around.Where)
 	}
 	return f
 }

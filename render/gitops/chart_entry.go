@@ -29,24 +29,24 @@ func FileLayer(name string, where Position, want remote.Want, file string) Layer
 
 // NodeLayer returns a layer that is a node of a file. where returns the place of a node in it.
 func NodeLayer(name string, n *yaml.Node, where func(*yaml.Node) Position) Layer {
-	return Layer{Name: name, Where: where(n), value: nodes{where: where}.field(n, 0)}
+	return Layer{Name: name, Where: where(n), Value: nodes{where: where}.field(n, 0)}
 }
 
 // Release returns a release with the values of the entry. The caller sets all other fields. An unknown Merge is an
 // error.
 func (e ChartEntry) Release() (*Release, error) {
-	r := &Release{rule: argoRule, Layers: append([]Layer{e.File}, e.More...)}
-	if e.Inline.value == nil || len(e.Inline.value.fields) == 0 {
+	r := &Release{Rule: argoRule, Layers: append([]Layer{e.File}, e.More...)}
+	if e.Inline.Value == nil || len(e.Inline.Value.Fields) == 0 {
 		return r, nil
 	}
 	if e.Merge != "replace" {
-		e.File.kustomize, e.File.first = true, true
+		e.File.Kustomize, e.File.First = true, true
 	}
 	switch e.Merge {
 	case "", "override":
-		r.rule, r.Layers = overrideRule, append([]Layer{e.File, e.Inline}, e.More...)
+		r.Rule, r.Layers = overrideRule, append([]Layer{e.File, e.Inline}, e.More...)
 	case "merge":
-		r.rule, r.Layers = underRule, append([]Layer{e.Inline, e.File}, e.More...)
+		r.Rule, r.Layers = underRule, append([]Layer{e.Inline, e.File}, e.More...)
 	case "replace":
 		r.Layers = append([]Layer{e.Inline}, e.More...)
 	default:

@@ -56,7 +56,7 @@ func TestChartEntry(t *testing.T) {
 		})
 	}
 	e := ChartEntry{Inline: textLayer("a: b"), Merge: "x"}
-	e.Inline.value = made(map[string]any{"a": "b"}, e.Inline.value.where)
+	e.Inline.Value = made(map[string]any{"a": "b"}, e.Inline.Value.Where)
 	if _, err := e.Release(); err == nil || !strings.Contains(err.Error(), `"x"`) {
 		t.Error(err)
 	}

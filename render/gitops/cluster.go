@@ -73,7 +73,7 @@ func (r *reader) argoCluster(to *field) (people string, c Cluster) {
 // select different clusters. Values that a generator adds to the selected ones are not part of the digest.
 func choosing(generator *field) string {
 	var parts []any
-	for _, key := range generator.keys {
+	for _, key := range generator.Keys {
 		own := generator.get(key)
 		switch key {
 		case "matrix", "merge":
@@ -82,7 +82,7 @@ func choosing(generator *field) string {
 			}
 		case "list", "git", "selector":
 		default:
-			for _, field := range own.keys {
+			for _, field := range own.Keys {
 				if field != "values" && field != "template" && field != "requeueAfterSeconds" {
 					parts = append(parts, key, field, own.get(field).plain())
 				}

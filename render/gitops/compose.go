@@ -23,7 +23,7 @@ func (r rule) merge(parts []*part, tagged bool) (map[string]any, error) {
 	}
 	out := map[string]any{}
 	for _, p := range parts {
-		if p.kind == mergeLayer {
+		if p.Kind == mergeLayer {
 			out = mergeMaps(out, p.tree(tagged))
 		} else if err := p.set(out, tagged); err != nil {
 			return nil, err
@@ -37,12 +37,12 @@ func (r rule) merge(parts []*part, tagged bool) (map[string]any, error) {
 // may also change spec.values (https://github.com/fluxcd/pkg/tree/main/chartutil).
 func mergeFlux(parts []*part, tagged bool) (map[string]any, error) {
 	var values map[string]any
-	if n := len(parts); n > 0 && parts[n-1].kind == mergeLayer && parts[n-1].Name == specValues {
+	if n := len(parts); n > 0 && parts[n-1].Kind == mergeLayer && parts[n-1].Name == specValues {
 		values, parts = parts[n-1].tree(tagged), parts[:n-1]
 	}
 	out := map[string]any{}
 	for _, p := range parts {
-		if p.kind == mergeLayer {
+		if p.Kind == mergeLayer {
 			out = mergeMaps(out, p.tree(tagged))
 			continue
 		}
@@ -79,10 +79,10 @@ func (p *part) set(out map[string]any, tagged bool) (err error) {
 		}
 		if err != nil {
 			err = brokenAt(p.Where, "the values cannot set %q: it is not a path that Helm reads, or the value there "+
-				"has another type", p.path)
+				"has another type", p.Set)
 		}
 	}()
-	text, kind := p.text, p.kind
+	text, kind := p.text, p.Kind
 	switch kind {
 	case fluxLayer:
 		kind = setLayer
@@ -96,15 +96,15 @@ func (p *part) set(out map[string]any, tagged bool) (err error) {
 		if tagged {
 			reader = p.tag
 		}
-		return p.sweep(out, tagged, strvals.ParseIntoFile(p.path+"=x", out, reader))
+		return p.sweep(out, tagged, strvals.ParseIntoFile(p.Set+"=x", out, reader))
 	}
 	switch {
 	case tagged:
-		err = strvals.ParseIntoFile(p.path+"="+text, out, p.tag)
+		err = strvals.ParseIntoFile(p.Set+"="+text, out, p.tag)
 	case kind == stringLayer:
-		err = strvals.ParseIntoString(p.path+"="+text, out)
+		err = strvals.ParseIntoString(p.Set+"="+text, out)
 	default:
-		err = strvals.ParseInto(p.path+"="+text, out)
+		err = strvals.ParseInto(p.Set+"="+text, out)
 	}
 	return p.sweep(out, tagged, err)
 }
@@ -112,14 +112,14 @@ func (p *part) set(out map[string]any, tagged bool) (err error) {
 func (p *part) tag([]rune) (any, error) { return p.leaf(), nil }
 
 func (p *part) leaf() *leaf {
-	return &leaf{field: &field{where: p.Where}, reason: cmp.Or(p.Unknown, p.unsure),
+	return &leaf{field: &field{Where: p.Where}, reason: cmp.Or(p.Unknown, p.Unsure),
 		layer: p.index, exact: true}
 }
 
 // sweep replaces by a leaf the empty text that Helm's parser sets without calling the reader, where nothing follows
 // "=".
 func (p *part) sweep(out map[string]any, tagged bool, err error) error {
-	if err != nil || !tagged || !strings.HasSuffix(p.path+"="+p.text, "=") {
+	if err != nil || !tagged || !strings.HasSuffix(p.Set+"="+p.text, "=") {
 		return err
 	}
 	var walk func(v any) any

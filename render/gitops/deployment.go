@@ -220,7 +220,7 @@ type Deployment struct {
 type Directory struct {
 	Recurse          bool
 	Include, Exclude string // globs over paths below the folder; "*" crosses folders, {a,b} are alternatives
-	state            string // of the Application's source: see reader.ask
+	State            string `json:"-" cbor:"state"` // of the Application's source: see reader.ask
 }
 
 // Metadata is set on every object of a deployment.
@@ -268,7 +268,7 @@ func NameOf(id string) string {
 
 // Unmodified reports whether the folder's kustomization is deployed as it is.
 func (d *Deployment) Unmodified() bool {
-	return d.Kind != ArgoDirectory && d.Release == nil && d.External == nil && !d.LeavesOut && d.Namespace == "" && len(d.Overrides.edits) == 0 &&
+	return d.Kind != ArgoDirectory && d.Release == nil && d.External == nil && !d.LeavesOut && d.Namespace == "" && len(d.Overrides.Edits) == 0 &&
 		!d.Substitute.Active() && len(d.Metadata.Labels) == 0 && len(d.Metadata.Annotations) == 0
 }
 

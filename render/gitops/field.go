@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,16 +12,17 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// field is a JSON value with its place. It is not changed once it is made.
+// field is a JSON value with its place. It is not changed once it is made. Its fields are exported because evaluations are
+// cached.
 type field struct {
-	scalar  any               // nil, string, bool, int64 or float64; not used for a map or a list
-	keys    []string          // of a map, in order
-	fields  map[string]*field // not nil: a map
-	items   []*field
-	list    bool
-	unknown bool // result of a template that depends on values which only the cluster has
-	where   Position
-	inside  *Position // place in the source of Layer.Want, if the value is not in this repository
+	Scalar  any               // nil, string, bool, int64 or float64; not used for a map or a list
+	Keys    []string          // of a map, in order
+	Fields  map[string]*field // not nil: a map
+	Items   []*field
+	List    bool
+	Unknown bool // result of a template that depends on values which only the cluster has
+	Where   Position
+	Inside  *Position // place in the source of Layer.Want, if the value is not in this repository
 }
 
 // MaxDepth limits the nesting of values. Deeper values are left out.
@@ -34,23 +36,23 @@ func made(v any, where Position) *field {
 // fieldOf converts a JSON value. next returns the place of the next value: parents come before their values, and keys
 // are sorted.
 func fieldOf(v any, depth int, next func() Position) *field {
-	f := &field{where: next()}
+	f := &field{Where: next()}
 	if depth > MaxDepth {
 		return f
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		f.fields = make(map[string]*field, len(v))
+		f.Fields = make(map[string]*field, len(v))
 		for _, k := range slices.Sorted(maps.Keys(v)) {
 			f.put(k, fieldOf(v[k], depth+1, next))
 		}
 	case []any:
-		f.list = true
+		f.List = true
 		for _, item := range v {
-			f.items = append(f.items, fieldOf(item, depth+1, next))
+			f.Items = append(f.Items, fieldOf(item, depth+1, next))
 		}
 	default:
-		f.scalar = v
+		f.Scalar = v
 	}
 	return f
 }
@@ -69,10 +71,10 @@ func fieldOfNode(path string, n *yaml.Node) *field {
 
 func (r nodes) field(n *yaml.Node, depth int) *field {
 	n = doc.Deref(n)
-	f := &field{where: r.where(n)}
+	f := &field{Where: r.where(n)}
 	if r.namedBy != nil {
-		inside := f.where
-		f.where, f.inside = *r.namedBy, &inside
+		inside := f.Where
+		f.Where, f.Inside = *r.namedBy, &inside
 	}
 	if n == nil || depth > MaxDepth {
 		return f
@@ -83,7 +85,7 @@ func (r nodes) field(n *yaml.Node, depth int) *field {
 			return r.field(n.Content[0], depth)
 		}
 	case yaml.MappingNode:
-		f.fields = map[string]*field{}
+		f.Fields = map[string]*field{}
 		for key, value := range doc.Fields(n) {
 			below := r.field(value, depth+1)
 			if truth, ok := doc.Bool(key); ok && r.truths {
@@ -92,28 +94,28 @@ func (r nodes) field(n *yaml.Node, depth int) *field {
 			f.put(doc.Key(key), below)
 		}
 	case yaml.SequenceNode:
-		f.list = true
+		f.List = true
 		for _, c := range n.Content {
-			f.items = append(f.items, r.field(c, depth+1))
+			f.Items = append(f.Items, r.field(c, depth+1))
 		}
 	default:
-		f.scalar = doc.Value(n, true)
+		f.Scalar = doc.Value(n, true)
 	}
 	return f
 }
 
 // clone returns a map with the same fields.
 func (f *field) clone() *field {
-	out := &field{fields: make(map[string]*field, len(f.fields)), keys: slices.Clone(f.keys), where: f.where}
-	maps.Copy(out.fields, f.fields)
+	out := &field{Fields: make(map[string]*field, len(f.Fields)), Keys: slices.Clone(f.Keys), Where: f.Where}
+	maps.Copy(out.Fields, f.Fields)
 	return out
 }
 
 func (f *field) put(key string, v *field) {
-	if f.fields[key] == nil {
-		f.keys = append(f.keys, key)
+	if f.Fields[key] == nil {
+		f.Keys = append(f.Keys, key)
 	}
-	f.fields[key] = v
+	f.Fields[key] = v
 }
 
 func nodePosition(path string, n *yaml.Node) Position {
@@ -133,7 +135,7 @@ func (f *field) get(keys ...string) *field {
 		if f == nil {
 			return nil
 		}
-		f = f.fields[k]
+		f = f.Fields[k]
 	}
 	return f
 }
@@ -144,12 +146,12 @@ func (f *field) at(path []string) *field {
 		switch i, err := strconv.Atoi(key); {
 		case f == nil:
 			return nil
-		case f.fields != nil:
-			f = f.fields[key]
-		case err != nil || i < 0 || i >= len(f.items):
+		case f.Fields != nil:
+			f = f.Fields[key]
+		case err != nil || i < 0 || i >= len(f.Items):
 			return nil
 		default:
-			f = f.items[i]
+			f = f.Items[i]
 		}
 	}
 	return f
@@ -158,10 +160,10 @@ func (f *field) at(path []string) *field {
 // text returns a scalar as text, empty where it is missing or null.
 func (f *field) text(keys ...string) string {
 	f = f.get(keys...)
-	if f == nil || f.fields != nil || f.list || f.scalar == nil {
+	if f == nil || f.Fields != nil || f.List || f.Scalar == nil {
 		return ""
 	}
-	return textOf(f.scalar)
+	return textOf(f.Scalar)
 }
 
 func textOf(v any) string {
@@ -180,7 +182,7 @@ func textOf(v any) string {
 
 func (f *field) truth(keys ...string) bool {
 	f = f.get(keys...)
-	return f != nil && f.scalar == true
+	return f != nil && f.Scalar == true
 }
 
 // group returns the API group of an object.
@@ -197,13 +199,13 @@ func (f *field) elements(keys ...string) []*field {
 	if f = f.get(keys...); f == nil {
 		return nil
 	}
-	return f.items
+	return f.Items
 }
 
 // present reports whether a field is written and not null.
 func (f *field) present(keys ...string) bool {
 	f = f.get(keys...)
-	return f != nil && (f.fields != nil || f.list || f.scalar != nil)
+	return f != nil && (f.Fields != nil || f.List || f.Scalar != nil)
 }
 
 // each returns a map or a list with change applied to each value. A value that becomes nil is removed.
@@ -211,18 +213,18 @@ func (f *field) each(change func(*field) *field) *field {
 	if f == nil {
 		return nil
 	}
-	out := &field{list: f.list, where: f.where}
-	if f.fields != nil {
-		out.fields = map[string]*field{}
+	out := &field{List: f.List, Where: f.Where}
+	if f.Fields != nil {
+		out.Fields = map[string]*field{}
 	}
-	for _, k := range f.keys {
-		if v := change(f.fields[k]); v != nil {
+	for _, k := range f.Keys {
+		if v := change(f.Fields[k]); v != nil {
 			out.put(k, v)
 		}
 	}
-	for _, item := range f.items {
+	for _, item := range f.Items {
 		if v := change(item); v != nil {
-			out.items = append(out.items, v)
+			out.Items = append(out.Items, v)
 		}
 	}
 	return out
@@ -230,11 +232,11 @@ func (f *field) each(change func(*field) *field) *field {
 
 // settled returns f without the fields that depend on values which only the cluster has.
 func (f *field) settled() *field {
-	if f.fields == nil {
+	if f.Fields == nil {
 		return f
 	}
 	return f.each(func(v *field) *field {
-		if v.fields == nil && hasUnknown(v) {
+		if v.Fields == nil && hasUnknown(v) {
 			return nil
 		}
 		return v.settled()
@@ -254,43 +256,46 @@ func (f *field) position(keys ...string) Position {
 	if at == nil {
 		return Position{}
 	}
-	return at.where
+	return at.Where
 }
+
+// MarshalJSON encodes the value without its places.
+func (f *field) MarshalJSON() ([]byte, error) { return json.Marshal(f.plain()) }
 
 // plain returns the JSON value.
 func (f *field) plain() any {
 	switch {
 	case f == nil:
 		return nil
-	case f.fields != nil:
-		m := make(map[string]any, len(f.keys))
-		for _, k := range f.keys {
-			m[k] = f.fields[k].plain()
+	case f.Fields != nil:
+		m := make(map[string]any, len(f.Keys))
+		for _, k := range f.Keys {
+			m[k] = f.Fields[k].plain()
 		}
 		return m
-	case f.list:
-		list := make([]any, len(f.items))
-		for i, item := range f.items {
+	case f.List:
+		list := make([]any, len(f.Items))
+		for i, item := range f.Items {
 			list[i] = item.plain()
 		}
 		return list
 	}
-	return f.scalar
+	return f.Scalar
 }
 
 // merge returns f with a JSON merge patch (RFC 7386) applied.
 func (f *field) merge(patch *field) *field {
-	if f == nil || f.fields == nil || patch.fields == nil {
+	if f == nil || f.Fields == nil || patch.Fields == nil {
 		return patch
 	}
 	out := f.clone()
-	for _, k := range patch.keys {
-		switch v := patch.fields[k]; {
+	for _, k := range patch.Keys {
+		switch v := patch.Fields[k]; {
 		case !v.present():
-			delete(out.fields, k)
-			out.keys = slices.DeleteFunc(out.keys, func(key string) bool { return key == k })
+			delete(out.Fields, k)
+			out.Keys = slices.DeleteFunc(out.Keys, func(key string) bool { return key == k })
 		default:
-			out.put(k, f.fields[k].merge(v))
+			out.put(k, f.Fields[k].merge(v))
 		}
 	}
 	return out
@@ -299,7 +304,7 @@ func (f *field) merge(patch *field) *field {
 // with returns f with one field set.
 func (f *field) with(v *field, key string) *field {
 	if f == nil {
-		f = &field{where: v.where}
+		f = &field{Where: v.Where}
 	}
 	out := f.clone()
 	out.put(key, v)
@@ -308,15 +313,15 @@ func (f *field) with(v *field, key string) *field {
 
 // fill returns f with fields that it lacks taken from another value.
 func (f *field) fill(from *field) *field {
-	if f == nil || !f.present() || f.scalar == "" {
+	if f == nil || !f.present() || f.Scalar == "" {
 		return from
 	}
-	if f.fields == nil || from == nil || from.fields == nil {
+	if f.Fields == nil || from == nil || from.Fields == nil {
 		return f
 	}
 	out := f.clone()
-	for _, k := range from.keys {
-		out.put(k, f.fields[k].fill(from.fields[k]))
+	for _, k := range from.Keys {
+		out.put(k, f.Fields[k].fill(from.Fields[k]))
 	}
 	return out
 }

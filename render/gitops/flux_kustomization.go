@@ -271,12 +271,12 @@ func (r *reader) artifact(name, namespace, dir string) fluxSource {
 func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
 
 func valuesOf(f *field) map[string]Value {
-	if f == nil || len(f.keys) == 0 {
+	if f == nil || len(f.Keys) == 0 {
 		return nil
 	}
-	m := make(map[string]Value, len(f.keys))
-	for _, k := range f.keys {
-		m[k] = Value{Text: f.text(k), Where: f.fields[k].position()}
+	m := make(map[string]Value, len(f.Keys))
+	for _, k := range f.Keys {
+		m[k] = Value{Text: f.text(k), Where: f.Fields[k].position()}
 	}
 	return m
 }
@@ -288,11 +288,11 @@ func fluxOverrides(spec *field) Overrides {
 	o.take(setField, "namePrefix", spec.get("namePrefix"), flags{})
 	o.take(setField, "nameSuffix", spec.get("nameSuffix"), flags{})
 	o.take(appendItems, "patches", spec.get("patches"), flags{})
-	o.take(appendItems, "components", spec.get("components"), flags{optional: spec.truth("ignoreMissingComponents")})
+	o.take(appendItems, "components", spec.get("components"), flags{Optional: spec.truth("ignoreMissingComponents")})
 	// The two older lists have patches as objects, but a kustomization has them as text.
 	o.take(appendItems, "patchesStrategicMerge", spec.get("patchesStrategicMerge").each(encoded), flags{})
 	o.take(appendItems, "patchesJson6902", spec.get("patchesJson6902").each(func(p *field) *field {
-		if operations := p.get("patch"); operations != nil && operations.list {
+		if operations := p.get("patch"); operations != nil && operations.List {
 			p = p.with(encoded(operations), "patch")
 		}
 		return p
@@ -307,7 +307,7 @@ func encoded(v *field) *field {
 	if err != nil {
 		data = []byte("{}")
 	}
-	return made(string(data), v.where)
+	return made(string(data), v.Where)
 }
 
 var variableName = regexp.MustCompile(`\A[_[:alpha:]][_[:alpha:][:digit:]]*\z`)
@@ -320,8 +320,8 @@ func (r *reader) substitution(post *field) Substitution {
 		if f == nil {
 			return
 		}
-		for _, k := range f.keys {
-			v := f.fields[k]
+		for _, k := range f.Keys {
+			v := f.Fields[k]
 			if !variableName.MatchString(k) {
 				r.problem(problemAt(v.position(), Broken, "%.80q is not a valid name of a variable: Flux fails on it", k))
 				continue

@@ -21,14 +21,14 @@ func (r *reader) helmRelease(root *field) *Problem {
 				"that nothing in this repository sets: what is deployed is not known")
 		}
 	}
-	out := &Release{rule: fluxRule, limits: r.Limits, NameWhere: r.where,
+	out := &Release{Rule: fluxRule, Limits: r.Limits, NameWhere: r.where,
 		PostRenderHooks: spec.text("postRenderStrategy") != "nohooks", // the default of Flux 2.9 with Helm 4
 		HooksApart:      spec.text("postRenderStrategy") == "separate"}
 	for _, from := range spec.elements("valuesFrom") {
 		out.Layers = append(out.Layers, r.valuesFrom(from)...)
 	}
 	if values := spec.get("values"); values.present() {
-		out.Layers = append(out.Layers, Layer{Name: specValues, Where: values.position(), value: values, variables: true})
+		out.Layers = append(out.Layers, Layer{Name: specValues, Where: values.position(), Value: values, Variables: true})
 	}
 	chart, problem := r.fluxChart(spec, out)
 	if problem != nil {
@@ -82,7 +82,7 @@ func (r *reader) helmRelease(root *field) *Problem {
 
 // fluxPatches returns the edits of a post renderer, whose fields are also those of a Kustomization.
 func fluxPatches(k *field) Overrides {
-	only := &field{fields: map[string]*field{}, where: k.where}
+	only := &field{Fields: map[string]*field{}, Where: k.Where}
 	for _, key := range []string{"patches", "patchesStrategicMerge", "patchesJson6902", "images"} {
 		if v := k.get(key); v != nil {
 			only.put(key, v)
@@ -207,7 +207,7 @@ func (r *reader) helmChart(chart *field, namespace string, out *Release) (c Char
 		// Flux joins the path below the top of the source. An empty name gives the top itself, which is not a file.
 		l := Layer{Name: file.text(), Where: file.position(), Want: c.Want,
 			File:     cmp.Or(strings.TrimPrefix(path.Clean("/"+file.text()), "/"), "."),
-			optional: chart.truth("ignoreMissingValuesFiles")}
+			Optional: chart.truth("ignoreMissingValuesFiles")}
 		if c.Here() {
 			r.reads(l.File)
 			out.reads(l.File)
@@ -283,16 +283,16 @@ func (r *reader) gitChart(chart *field, namespace string) (Chart, *Problem) {
 // valuesFrom reads one reference to values (https://fluxcd.io/flux/components/helm/helmreleases/#values-references).
 func (r *reader) valuesFrom(from *field) []Layer {
 	kind, name, key := from.text("kind"), from.text("name"), cmp.Or(from.text("valuesKey"), "values.yaml")
-	l := Layer{Name: kind + " " + name, Where: from.position("name"), path: from.text("targetPath"), variables: true,
-		first: true}
+	l := Layer{Name: kind + " " + name, Where: from.position("name"), Set: from.text("targetPath"), Variables: true,
+		First: true}
 	switch {
-	case l.path != "" && from.truth("literal"):
-		l.kind = literalLayer
-	case l.path != "":
-		l.kind = fluxLayer
+	case l.Set != "" && from.truth("literal"):
+		l.Kind = literalLayer
+	case l.Set != "":
+		l.Kind = fluxLayer
 	}
 	if kind != "ConfigMap" && kind != "Secret" {
-		l.broken = fmt.Sprintf("Flux takes values from a ConfigMap or a Secret, not from %.40q", kind)
+		l.Broken = fmt.Sprintf("Flux takes values from a ConfigMap or a Secret, not from %.40q", kind)
 		return []Layer{l}
 	}
 	list := r.nearest("", kind, named(name, r.object.Namespace))
@@ -314,7 +314,7 @@ func (r *reader) valuesFrom(from *field) []Layer {
 		l.Unknown = fmt.Sprintf("the %s %s is not in this repository", kind, name)
 	case !agree(list, contents...):
 		for _, f := range list {
-			l.matched = digest(l.matched, f.get("data"), f.get("stringData"), f.get("sops"))
+			l.Matched = digest(l.Matched, f.get("data"), f.get("stringData"), f.get("sops"))
 		}
 		l.Unknown = fmt.Sprintf("several objects %s of this repository have the name %s", kind, name)
 	case found.present("sops"):
@@ -322,24 +322,24 @@ func (r *reader) valuesFrom(from *field) []Layer {
 	case value == nil && from.truth("optional"):
 		return nil
 	case value == nil:
-		l.broken = fmt.Sprintf("the %s %q has no key %q: Flux fails on it", kind, name, key)
+		l.Broken = fmt.Sprintf("the %s %q has no key %q: Flux fails on it", kind, name, key)
 	case secret:
 		data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(value.text()), ""))
 		if err != nil {
-			l.broken = fmt.Sprintf("the data of the Secret %q is not written in base64", name)
+			l.Broken = fmt.Sprintf("the data of the Secret %q is not written in base64", name)
 			break
 		}
 		// The lines of the decoded text are not lines of the file.
 		at := value.position()
 		at.EndLine = 0
-		l.value = made(string(data), at)
+		l.Value = made(string(data), at)
 	default:
-		l.value = value
+		l.Value = value
 	}
-	if l.kind != mergeLayer && l.value != nil {
-		l.Where = l.value.position()
-		if reason := variableIn(l.value.text()); reason != "" {
-			l.unsure = reason
+	if l.Kind != mergeLayer && l.Value != nil {
+		l.Where = l.Value.position()
+		if reason := variableIn(l.Value.text()); reason != "" {
+			l.Unsure = reason
 		}
 	}
 	return []Layer{l}

@@ -21,7 +21,7 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 		return nil, nil
 	}
 	var problems []Problem
-	jsonnet := []any{d.Directory.state}
+	jsonnet := []any{d.Directory.State}
 	leaves := d.Directory.leaves()
 	var files []string
 	w := &folderWalk{tree: t, list: bounded(t, limits.withDefaults().Files),
@@ -157,7 +157,7 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) (*field, *Probl
 		names[i] = "./" + strings.TrimPrefix(strings.TrimPrefix(p, d.Path), "/")
 	}
 	file := kustomizationOf(d.PathWhere, names...)
-	if !slices.ContainsFunc(d.Overrides.edits, func(e edit) bool { return e.key == "namespace" }) && len(names) == 0 {
+	if !slices.ContainsFunc(d.Overrides.Edits, func(e edit) bool { return e.Key == "namespace" }) && len(names) == 0 {
 		// Flux writes this, too: kustomize refuses an empty kustomization.
 		file = file.with(made("_placeholder", d.PathWhere), "namespace")
 	}

@@ -44,7 +44,7 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 		sets = append(sets, set{values: values})
 	}
 	if text := g.text("elementsYaml"); text != "" {
-		if g.get("elementsYaml").unknown {
+		if g.get("elementsYaml").Unknown {
 			return append(sets, set{values: map[string]any{}, needs: needs}), nil
 		}
 		documents, err := doc.Parse("", []byte(text), e.Limits.Source)
@@ -52,10 +52,10 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 			return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not valid YAML once it is filled in"))
 		}
 		list := fieldOfNode("", documents[0])
-		if list.present() && !list.list {
+		if list.present() && !list.List {
 			return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not a list once it is filled in"))
 		}
-		for _, element := range list.items {
+		for _, element := range list.Items {
 			values, ok := element.object()
 			if !ok {
 				return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not a list of maps once it is filled in"))
@@ -106,8 +106,8 @@ func hasUnknown(f *field) bool {
 	if f == nil {
 		return false
 	}
-	return f.unknown || slices.ContainsFunc(f.items, hasUnknown) ||
-		slices.ContainsFunc(slices.Collect(maps.Values(f.fields)), hasUnknown)
+	return f.Unknown || slices.ContainsFunc(f.Items, hasUnknown) ||
+		slices.ContainsFunc(slices.Collect(maps.Values(f.Fields)), hasUnknown)
 }
 
 func (e *expander) directories(g *field, needs *need) ([]set, error) {
@@ -202,10 +202,10 @@ func (e *expander) files(g *field, needs *need) ([]set, error) {
 		if problem != nil {
 			return nil, &problem.Error
 		}
-		objects := []*field{{fields: map[string]*field{}}} // an empty file gives one empty set
+		objects := []*field{{Fields: map[string]*field{}}} // an empty file gives one empty set
 		if len(documents) > 0 {
-			if objects = documents[:1]; documents[0].list {
-				objects = documents[0].items
+			if objects = documents[:1]; documents[0].List {
+				objects = documents[0].Items
 			}
 		}
 		for _, o := range objects {
@@ -286,12 +286,12 @@ func (e *expander) pathSet(g *field, s set, dir, file string) (set, error) {
 		return s, nil
 	}
 	added := map[string]any{}
-	for _, k := range own.keys {
-		v, err := e.templates.render(own.fields[k], s)
+	for _, k := range own.Keys {
+		v, err := e.templates.render(own.Fields[k], s)
 		switch {
 		case err != nil:
 			return set{}, err
-		case v.unknown:
+		case v.Unknown:
 		case e.templates.goTemplate:
 			added[k] = v.text()
 		default:
@@ -339,8 +339,8 @@ func selectSets(selector *field, sets []set) ([]set, error) {
 		values := flatten(s.values)
 		matched := true
 		if labels := selector.get("matchLabels"); labels != nil {
-			for _, k := range labels.keys {
-				matched = matched && has(values, k) && values[k] == labels.fields[k].text()
+			for _, k := range labels.Keys {
+				matched = matched && has(values, k) && values[k] == labels.Fields[k].text()
 			}
 		}
 		for _, x := range selector.elements("matchExpressions") {

@@ -24,18 +24,18 @@ type Layer struct {
 	// Unknown is the reason why the values are not known; empty: they are known.
 	Unknown string
 
-	kind      layerKind
-	path      string      // path of a single value, as for Helm's --set
-	value     *field      // the content of a field: an object or a text
-	optional  bool        // it may be missing
-	broken    string      // what is wrong with the layer
-	unsure    string      // why the value may be another one than what is written
-	variables bool        // Flux replaces ${} in its texts
-	first     bool        // only the first of several documents is read
-	kustomize bool        // kustomize reads it, and not Helm
-	glob      bool        // File is a pattern
-	named     []layerFile // files that other layers name, which the pattern does not read
-	matched   string      // the files of this repository that the pattern matches
+	Kind      layerKind
+	Set       string      // path of a single value, as for Helm's --set
+	Value     *field      // the content of a field: an object or a text
+	Optional  bool        // it may be missing
+	Broken    string      // what is wrong with the layer
+	Unsure    string      // why the value may be another one than what is written
+	Variables bool        // Flux replaces ${} in its texts
+	First     bool        // only the first of several documents is read
+	Kustomize bool        // kustomize reads it, and not Helm
+	Glob      bool        // File is a pattern
+	Named     []layerFile // files that other layers name, which the pattern does not read
+	Matched   string      // the files of this repository that the pattern matches
 }
 
 // layerKind says how a layer changes the values.
@@ -52,14 +52,14 @@ const (
 
 // layerFile is a file of this repository or of another source.
 type layerFile struct {
-	want remote.Want
-	path string
+	Want remote.Want
+	Path string
 }
 
 // shape lists what the values of a layer depend on, except the contents of files.
 func (l Layer) shape() []any {
-	return []any{l.Name, l.File, l.Want, l.Unknown, l.kind, l.path, l.value.plain(), hasUnknown(l.value), l.optional,
-		l.broken, l.unsure, l.glob, l.matched, l.variables}
+	return []any{l.Name, l.File, l.Want, l.Unknown, l.Kind, l.Set, l.Value.plain(), hasUnknown(l.Value), l.Optional,
+		l.Broken, l.Unsure, l.Glob, l.Matched, l.Variables}
 }
 
 // unset matches a variable of Flux' postBuild that was not replaced.
@@ -134,13 +134,13 @@ func (p *part) tags(v any, around *field, key string) any {
 
 // reason returns why the value of a scalar in the layer is not known; empty: it is known.
 func (p *part) reason(f *field) string {
-	switch text, _ := f.scalar.(string); {
-	case p.kind != mergeLayer:
+	switch text, _ := f.Scalar.(string); {
+	case p.Kind != mergeLayer:
 		return p.Unknown
-	case f.fields != nil || f.list:
-	case f.unknown:
+	case f.Fields != nil || f.List:
+	case f.Unknown:
 		return "it depends on values that only the cluster has"
-	case p.variables:
+	case p.Variables:
 		return variableIn(text)
 	}
 	return ""
@@ -151,12 +151,12 @@ func (p *part) anyReason(f *field) string {
 	if reason := p.reason(f); reason != "" {
 		return reason
 	}
-	for _, k := range slices.Sorted(slices.Values(f.keys)) {
-		if reason := p.anyReason(f.fields[k]); reason != "" {
+	for _, k := range slices.Sorted(slices.Values(f.Keys)) {
+		if reason := p.anyReason(f.Fields[k]); reason != "" {
 			return reason
 		}
 	}
-	for _, item := range f.items {
+	for _, item := range f.Items {
 		if reason := p.anyReason(item); reason != "" {
 			return reason
 		}
@@ -176,8 +176,8 @@ func (p *part) place() *field {
 	if p.placed != nil {
 		return p.placed
 	}
-	p.placed = &field{where: p.Where}
-	if p.kind != mergeLayer {
+	p.placed = &field{Where: p.Where}
+	if p.Kind != mergeLayer {
 		out := map[string]any{}
 		if p.set(out, true) == nil {
 			p.placed = made(out, p.Where)
@@ -191,13 +191,13 @@ func (p *part) place() *field {
 
 // over returns f merged over another value.
 func (f *field) over(under *field) *field {
-	if under == nil || under.fields == nil || f.fields == nil {
+	if under == nil || under.Fields == nil || f.Fields == nil {
 		return f
 	}
 	out := under.clone()
-	out.where = f.where
-	for _, k := range f.keys {
-		out.put(k, f.fields[k].over(out.fields[k]))
+	out.Where = f.Where
+	for _, k := range f.Keys {
+		out.put(k, f.Fields[k].over(out.Fields[k]))
 	}
 	return out
 }

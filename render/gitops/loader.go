@@ -44,29 +44,29 @@ func (l *loader) add(layer Layer, p part) {
 const specValues = "spec.values"
 
 func (l *loader) load(layer Layer) error {
-	if layer.broken != "" {
-		return brokenAt(layer.Where, "%s", layer.broken)
+	if layer.Broken != "" {
+		return brokenAt(layer.Where, "%s", layer.Broken)
 	}
-	if err := l.spend(layer, layer.path, layer.value.text()); err != nil {
+	if err := l.spend(layer, layer.Set, layer.Value.text()); err != nil {
 		return err
 	}
 	switch {
-	case layer.Unknown != "" && layer.kind == mergeLayer:
+	case layer.Unknown != "" && layer.Kind == mergeLayer:
 		l.add(layer, part{})
 	case layer.Unknown != "":
 		l.add(layer, part{text: placeholder(layer.Name)})
 	case layer.File != "":
 		return l.files(layer)
-	case layer.kind != mergeLayer:
-		l.add(layer, part{text: layer.value.text()})
-	case layer.value.fields != nil:
-		data, err := json.Marshal(settle(layer.value).plain())
+	case layer.Kind != mergeLayer:
+		l.add(layer, part{text: layer.Value.text()})
+	case layer.Value.Fields != nil:
+		data, err := json.Marshal(settle(layer.Value).plain())
 		if err != nil {
 			return brokenAt(layer.Where, "the values cannot be written as JSON")
 		}
-		l.add(layer, part{documents: []document{{data, layer.value}}})
+		l.add(layer, part{documents: []document{{data, layer.Value}}})
 	default:
-		return l.text(layer, layer.value.text(), l.inside(layer.value.position(), layer.value.text()))
+		return l.text(layer, layer.Value.text(), l.inside(layer.Value.position(), layer.Value.text()))
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ const (
 func (l *loader) spend(layer Layer, path string, texts ...string) error {
 	for i, text := range append([]string{path}, texts...) {
 		l.bytes += len(text)
-		if i > 0 && layer.kind != fluxLayer { // the text is a value, and has no paths
+		if i > 0 && layer.Kind != fluxLayer { // the text is a value, and has no paths
 			continue
 		}
 		for _, index := range indexes.FindAllStringSubmatch(text, -1) {
@@ -108,15 +108,15 @@ func settle(f *field) *field {
 	switch {
 	case !hasUnknown(f):
 		return f
-	case f.fields != nil || f.list:
+	case f.Fields != nil || f.List:
 		return f.each(settle)
 	}
-	return made(placeholder("value"), f.where)
+	return made(placeholder("value"), f.Where)
 }
 
 // json converts a document of the layer like the program that reads it.
 func (l Layer) json(document []byte) ([]byte, error) {
-	if !l.kustomize {
+	if !l.Kustomize {
 		return sigsyaml.YAMLToJSON(document)
 	}
 	n, err := kyaml.Parse(string(document))
@@ -148,7 +148,7 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 	var raw [][]byte
 	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader([]byte(text + "\n")))); ; {
 		one, err := []byte(text), error(nil)
-		if !layer.first { // only the first document is parsed; the text before its "---" may be just a comment
+		if !layer.First { // only the first document is parsed; the text before its "---" may be just a comment
 			one, err = reader.Read()
 		}
 		if err != nil {
@@ -164,7 +164,7 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 		if string(data) != "null" {
 			raw = append(raw, data)
 		}
-		if layer.first {
+		if layer.First {
 			break
 		}
 	}
@@ -174,8 +174,8 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 		if json.Unmarshal(data, &m) != nil {
 			return brokenAt(where(1, 0), "the values of %s are not a map", layer.Name)
 		}
-		d := document{data, &field{where: layer.Where}}
-		if len(documents) == len(raw) || layer.first && i < len(documents) {
+		d := document{data, &field{Where: layer.Where}}
+		if len(documents) == len(raw) || layer.First && i < len(documents) {
 			read := nodes{truths: true, where: func(n *yaml.Node) Position {
 				at := where(n.Line, n.Column)
 				if end := nodePosition("", n).EndLine; end > n.Line && at.Line > 0 {
@@ -207,22 +207,22 @@ func (l *loader) files(layer Layer) error {
 		return err
 	}
 	names := []string{layer.File}
-	if layer.glob {
+	if layer.Glob {
 		if names, err = matching(t, layer.File, l.limits); err != nil {
 			return brokenOr(layer, err)
 		}
 		names = slices.DeleteFunc(names, func(name string) bool {
-			return slices.Contains(layer.named, layerFile{layer.Want, name})
+			return slices.Contains(layer.Named, layerFile{layer.Want, name})
 		})
 	}
 	for _, name := range names {
 		id := layerFile{layer.Want, name}
-		if layer.kind == mergeLayer && l.seen[id] {
+		if layer.Kind == mergeLayer && l.seen[id] {
 			continue
 		}
 		data, _, err := t.ReadFile(name)
 		switch {
-		case errors.Is(err, tree.ErrNotExist) && layer.optional:
+		case errors.Is(err, tree.ErrNotExist) && layer.Optional:
 			continue
 		case err != nil:
 			return brokenOr(layer, err)
@@ -232,12 +232,12 @@ func (l *loader) files(layer Layer) error {
 			return err
 		}
 		one := layer
-		one.File, one.glob = name, false
-		if layer.kind == fileLayer {
+		one.File, one.Glob = name, false
+		if layer.Kind == fileLayer {
 			l.add(one, part{text: string(data)})
 			continue
 		}
-		if layer.glob || layer.Name == "" {
+		if layer.Glob || layer.Name == "" {
 			one.Name = name
 		}
 		if err := l.text(one, string(data), func(line, column int) Position {
@@ -246,7 +246,7 @@ func (l *loader) files(layer Layer) error {
 			return err
 		}
 	}
-	if len(names) == 0 && !layer.optional && len(layer.named) == 0 {
+	if len(names) == 0 && !layer.Optional && len(layer.Named) == 0 {
 		return brokenAt(layer.Where, "no file matches %.200q", layer.File)
 	}
 	return nil

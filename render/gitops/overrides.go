@@ -8,9 +8,9 @@ import (
 // Overrides are the changes that an object makes to the kustomization of its folder. Both controllers edit the file
 // instead of adding a kustomization on top. So a name prefix replaces that of the file, and patches see names without
 // the prefix.
-type Overrides struct{ edits []edit }
+type Overrides struct{ Edits []edit }
 
-func (o *Overrides) add(e edit) { o.edits = append(o.edits, e) }
+func (o *Overrides) add(e edit) { o.Edits = append(o.Edits, e) }
 
 // take adds an edit with the value of a field, if it has one: a text or a list.
 func (o *Overrides) take(op operation, key string, value *field, options flags) {
@@ -33,31 +33,31 @@ const (
 
 // flags are options of an edit.
 type flags struct {
-	force     bool // existing pairs may be changed
-	templates bool // labels are added to pod templates
-	optional  bool // folders that do not exist are skipped
+	Force     bool // existing pairs may be changed
+	Templates bool // labels are added to pod templates
+	Optional  bool // folders that do not exist are skipped
 }
 
 type edit struct {
-	op    operation
-	key   string
-	value *field
-	flags flags
+	Op    operation
+	Key   string
+	Value *field
+	Flags flags
 }
 
 // apply makes the edits. It returns the changed kustomization and the names of its changed fields. missing reports
 // whether a folder does not exist.
 func (o Overrides) apply(f *field, missing func(dir string) bool) (_ *field, changed []string, problems []Problem) {
-	for _, e := range o.edits {
-		value, problem := e.apply(f.get(e.key), missing)
+	for _, e := range o.Edits {
+		value, problem := e.apply(f.get(e.Key), missing)
 		switch {
 		case problem != nil:
 			problems = append(problems, *problem)
-		case value.list && len(value.items) == 0:
+		case value.List && len(value.Items) == 0:
 		default:
-			f = f.with(value, e.key)
-			if !slices.Contains(changed, e.key) {
-				changed = append(changed, e.key)
+			f = f.with(value, e.Key)
+			if !slices.Contains(changed, e.Key) {
+				changed = append(changed, e.Key)
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func imageArgument(text string, where Position) *field {
 	if !renamed {
 		name, image = image, ""
 	}
-	out := &field{fields: map[string]*field{}, where: where}
+	out := &field{Fields: map[string]*field{}, Where: where}
 	for _, part := range [][2]string{{"name", name}, {"newTag", tag}, {"digest", digest}, {"newName", image}} {
 		if part[1] != "" {
 			out.put(part[0], made(part[1], where))
@@ -93,69 +93,69 @@ const preserved = "*"
 
 // apply returns the field of a kustomization after an edit.
 func (e edit) apply(old *field, missing func(dir string) bool) (*field, *Problem) {
-	switch e.op {
+	switch e.Op {
 	case replaceByName, mergeByName:
 		return e.byName(old), nil
 	case addPairs:
-		out := &field{fields: map[string]*field{}}
+		out := &field{Fields: map[string]*field{}}
 		if old != nil {
 			out = old.clone()
 		}
-		out.where = e.value.where
-		for _, k := range e.value.keys {
-			if out.fields[k] != nil && !e.flags.force {
-				return nil, problemAt(e.value.fields[k].position(), Broken,
-					"%s has %.80q already: Argo CD refuses to change it without force", e.key, k)
+		out.Where = e.Value.Where
+		for _, k := range e.Value.Keys {
+			if out.Fields[k] != nil && !e.Flags.Force {
+				return nil, problemAt(e.Value.Fields[k].position(), Broken,
+					"%s has %.80q already: Argo CD refuses to change it without force", e.Key, k)
 			}
-			out.put(k, e.value.fields[k])
+			out.put(k, e.Value.Fields[k])
 		}
 		return out, nil
 	case addLabels:
-		entry := (&field{fields: map[string]*field{}, where: e.value.where}).with(e.value,
-			"pairs").with(made(false, e.value.where), "includeSelectors")
-		if e.flags.templates {
-			entry = entry.with(made(true, e.value.where), "includeTemplates")
+		entry := (&field{Fields: map[string]*field{}, Where: e.Value.Where}).with(e.Value,
+			"pairs").with(made(false, e.Value.Where), "includeSelectors")
+		if e.Flags.Templates {
+			entry = entry.with(made(true, e.Value.Where), "includeTemplates")
 		}
-		return joined(old, e.value, entry), nil
+		return joined(old, e.Value, entry), nil
 	case appendItems:
-		items := e.value.items
-		if e.flags.optional {
+		items := e.Value.Items
+		if e.Flags.Optional {
 			items = slices.DeleteFunc(slices.Clone(items), func(f *field) bool { return missing(f.text()) })
 		}
-		return joined(old, e.value, items...), nil
+		return joined(old, e.Value, items...), nil
 	}
-	return e.value, nil
+	return e.Value, nil
 }
 
 // joined returns a list with items added. If there was no list, its place is that of the edit.
 func joined(old, edit *field, items ...*field) *field {
-	out := &field{list: true, where: edit.where}
+	out := &field{List: true, Where: edit.Where}
 	if old != nil {
-		out.items, out.where = slices.Clone(old.items), old.where
+		out.Items, out.Where = slices.Clone(old.Items), old.Where
 	}
-	out.items = append(out.items, items...)
+	out.Items = append(out.Items, items...)
 	return out
 }
 
 func (e edit) byName(old *field) *field {
-	out := joined(old, e.value)
-	for _, item := range e.value.items {
-		i := slices.IndexFunc(out.items, func(f *field) bool { return f.text("name") == item.text("name") })
+	out := joined(old, e.Value)
+	for _, item := range e.Value.Items {
+		i := slices.IndexFunc(out.Items, func(f *field) bool { return f.text("name") == item.text("name") })
 		if i < 0 {
-			out.items = append(out.items, item)
+			out.Items = append(out.Items, item)
 			continue
 		}
-		before := out.items[i]
-		if e.op == mergeByName {
-			out.items[i] = mergeImage(before, item)
+		before := out.Items[i]
+		if e.Op == mergeByName {
+			out.Items[i] = mergeImage(before, item)
 			continue
 		}
-		for _, k := range item.keys {
+		for _, k := range item.Keys {
 			if item.text(k) == preserved && before.get(k) != nil {
 				item = item.with(before.get(k), k)
 			}
 		}
-		out.items[i] = item
+		out.Items[i] = item
 	}
 	return out
 }
@@ -163,25 +163,25 @@ func (e edit) byName(old *field) *field {
 // mergeImage changes an image entry like Flux. A tag and a digest both choose the version, so setting one removes the
 // other.
 func mergeImage(before, over *field) *field {
-	out := &field{fields: map[string]*field{}, where: over.where}
+	out := &field{Fields: map[string]*field{}, Where: over.Where}
 	version := over.text("newTag") != "" || over.text("digest") != ""
-	for _, k := range before.keys {
+	for _, k := range before.Keys {
 		if !version || k != "newTag" && k != "digest" && k != "tagSuffix" {
-			out.put(k, before.fields[k])
+			out.put(k, before.Fields[k])
 		}
 	}
-	for _, k := range over.keys {
+	for _, k := range over.Keys {
 		if over.text(k) != "" {
-			out.put(k, over.fields[k])
+			out.put(k, over.Fields[k])
 		}
 	}
 	return out
 }
 
 func (o Overrides) shape() []any {
-	edits := make([]any, len(o.edits))
-	for i, e := range o.edits {
-		edits[i] = []any{e.op, e.key, e.flags, e.value.plain()}
+	edits := make([]any, len(o.Edits))
+	for i, e := range o.Edits {
+		edits[i] = []any{e.Op, e.Key, e.Flags, e.Value.plain()}
 	}
 	return edits
 }
@@ -189,12 +189,12 @@ func (o Overrides) shape() []any {
 // Kustomization returns a new kustomization that applies o to resources, with the places of its lines.
 func (o Overrides) Kustomization(file string, resources ...string) (*Virtual, error) {
 	at := Position{Path: file}
-	if len(o.edits) > 0 {
-		at = o.edits[0].value.where
+	if len(o.Edits) > 0 {
+		at = o.Edits[0].Value.Where
 	}
 	f, _, _ := o.apply(kustomizationOf(at, resources...), func(string) bool { return false })
 	v := &Virtual{Path: file, Generated: true}
-	return v, v.append(f, f.keys)
+	return v, v.append(f, f.Keys)
 }
 
 // Entry is one entry that Overrides add to a list of the kustomization.
@@ -205,11 +205,11 @@ type Entry struct {
 
 // Entries lists what Overrides add to a list of the kustomization: "patches" or "images".
 func (o Overrides) Entries(key string) (list []Entry) {
-	for _, e := range o.edits {
-		if e.key != key {
+	for _, e := range o.Edits {
+		if e.Key != key {
 			continue
 		}
-		for _, item := range e.value.elements() {
+		for _, item := range e.Value.elements() {
 			list = append(list, Entry{item.plain(), item.position()})
 		}
 	}
@@ -218,8 +218,8 @@ func (o Overrides) Entries(key string) (list []Entry) {
 
 // Where returns the place of the first edit.
 func (o Overrides) Where() Position {
-	if len(o.edits) == 0 {
+	if len(o.Edits) == 0 {
 		return Position{}
 	}
-	return o.edits[0].value.position()
+	return o.Edits[0].Value.position()
 }

@@ -200,14 +200,7 @@ func (r *reader) state() string { return digest(r.asked...) }
 
 // digest returns a digest of values.
 func digest(parts ...any) string {
-	values := make([]any, len(parts))
-	for i, part := range parts {
-		values[i] = part
-		if f, ok := part.(*field); ok {
-			values[i] = f.plain()
-		}
-	}
-	data, _ := json.Marshal(values)
+	data, _ := json.Marshal(parts)
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

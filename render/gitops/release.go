@@ -23,8 +23,8 @@ type Release struct {
 	// Defaults are files that replace the chart's values.yaml, weakest first; none: it is used. They are Flux'
 	// valuesFiles: see ChartValues.
 	Defaults []Layer
-	rule     rule
-	limits   Limits
+	Rule     rule
+	Limits   Limits
 
 	Kubernetes  string   // version of Kubernetes that the object sets; empty: the cluster's
 	APIVersions []string // API versions that the object sets instead of the cluster's
@@ -94,7 +94,7 @@ func (r *Release) shape() []any {
 	for _, o := range r.PostRender {
 		renderers = append(renderers, o.shape())
 	}
-	return []any{r.Chart.Want, r.Chart.Folder, r.Name, r.Namespace, r.NameUnknown, layers, len(r.Defaults), r.rule,
+	return []any{r.Chart.Want, r.Chart.Folder, r.Name, r.Namespace, r.NameUnknown, layers, len(r.Defaults), r.Rule,
 		r.Kubernetes, r.APIVersions, r.SkipCRDs, r.KeepCRDs, r.SkipTests, r.SkipSchema, renderers, r.PostRenderHooks,
 		r.HooksApart}
 }

@@ -46,33 +46,33 @@ func (t *templates) render(f *field, s set) (*field, error) {
 		return nil, located(f, err)
 	}
 	switch {
-	case f.fields != nil:
-		out := &field{fields: make(map[string]*field, len(f.keys)), where: f.where}
-		for _, k := range f.keys {
-			v, err := t.render(f.fields[k], s)
+	case f.Fields != nil:
+		out := &field{Fields: make(map[string]*field, len(f.Keys)), Where: f.Where}
+		for _, k := range f.Keys {
+			v, err := t.render(f.Fields[k], s)
 			if err != nil {
 				return nil, err
 			}
 			key, unknown, err := t.text(k, s)
 			if err != nil {
-				return nil, located(f.fields[k], err)
+				return nil, located(f.Fields[k], err)
 			}
-			out.unknown = out.unknown || unknown
+			out.Unknown = out.Unknown || unknown
 			out.put(key, v)
 		}
 		return out, nil
-	case f.list:
-		out := &field{list: true, where: f.where}
-		for _, item := range f.items {
+	case f.List:
+		out := &field{List: true, Where: f.Where}
+		for _, item := range f.Items {
 			v, err := t.render(item, s)
 			if err != nil {
 				return nil, err
 			}
-			out.items = append(out.items, v)
+			out.Items = append(out.Items, v)
 		}
 		return out, nil
 	}
-	text, ok := f.scalar.(string)
+	text, ok := f.Scalar.(string)
 	if !ok || !strings.Contains(text, "{{") {
 		return f, nil
 	}
@@ -80,7 +80,7 @@ func (t *templates) render(f *field, s set) (*field, error) {
 	if err != nil {
 		return nil, located(f, err)
 	}
-	return &field{scalar: filled, unknown: unknown, where: f.where}, nil
+	return &field{Scalar: filled, Unknown: unknown, Where: f.Where}, nil
 }
 
 // has reports whether a value is known.

@@ -41,7 +41,7 @@ func (r *Release) ChartValues(t Tree, sources *remote.Sources) (*Values, error) 
 }
 
 func (r *Release) compose(layers []Layer, t Tree, sources *remote.Sources) (*Values, error) {
-	l := &loader{tree: t, sources: sources, limits: r.limits.withDefaults(), seen: map[layerFile]bool{},
+	l := &loader{tree: t, sources: sources, limits: r.Limits.withDefaults(), seen: map[layerFile]bool{},
 		lines: map[string][]string{}}
 	for _, layer := range layers {
 		if err := l.load(layer); err != nil {
@@ -51,15 +51,15 @@ func (r *Release) compose(layers []Layer, t Tree, sources *remote.Sources) (*Val
 	v := &Values{parts: l.parts}
 	for _, p := range l.parts {
 		v.Layers = append(v.Layers, p.Layer)
-		if p.Unknown != "" && p.kind == mergeLayer {
+		if p.Unknown != "" && p.Kind == mergeLayer {
 			v.Unknown = append(v.Unknown, Unknown{Where: p.Where, Reason: p.Unknown})
 		}
 	}
 	var err error
-	if v.Map, err = r.rule.merge(l.parts, false); err != nil {
+	if v.Map, err = r.Rule.merge(l.parts, false); err != nil {
 		return nil, err
 	}
-	if tagged, err := r.rule.merge(l.parts, true); err == nil {
+	if tagged, err := r.Rule.merge(l.parts, true); err == nil {
 		if unknown := v.settle(tagged, nil); alike(v.Map, tagged) {
 			v.tagged, v.Unknown = tagged, append(v.Unknown, unknown...)
 		}
@@ -73,10 +73,10 @@ func (r *Release) compose(layers []Layer, t Tree, sources *remote.Sources) (*Val
 // anywhere adds an Unknown without a path for each layer with unknown values. It is used if values could not be tagged.
 func (v *Values) anywhere() {
 	for _, p := range v.parts {
-		if p.Unknown != "" && p.kind == mergeLayer {
+		if p.Unknown != "" && p.Kind == mergeLayer {
 			continue // it is already in the list
 		}
-		if reason := cmp.Or(p.Unknown, p.unsure, p.anyReason(p.place())); reason != "" {
+		if reason := cmp.Or(p.Unknown, p.Unsure, p.anyReason(p.place())); reason != "" {
 			v.Unknown = append(v.Unknown, Unknown{Where: p.Where, Reason: reason})
 		}
 	}
@@ -98,7 +98,7 @@ func (v *Values) settle(tagged any, path []string) (unknown []Unknown) {
 			}
 		}
 		if l, ok := value.(*leaf); ok && l.reason != "" {
-			unknown = append(unknown, Unknown{Path: here, Where: l.where, Reason: l.reason})
+			unknown = append(unknown, Unknown{Path: here, Where: l.Where, Reason: l.reason})
 		}
 		unknown = append(unknown, v.settle(value, here)...)
 	}
@@ -167,7 +167,7 @@ func step(v any, key string) (any, bool) {
 func (v *Values) Origin(path []string) (at Position, exact bool) {
 	found, steps := look(v.tagged, path)
 	if l, ok := found.(*leaf); ok {
-		return l.where, l.exact && steps == len(path)
+		return l.Where, l.exact && steps == len(path)
 	}
 	if v.tagged == nil {
 		steps = 0
@@ -176,12 +176,12 @@ func (v *Values) Origin(path []string) (at Position, exact bool) {
 		container, _ := look(v.tagged, path[:steps])
 		if i := v.layerOf(container, path[:steps]); i >= 0 {
 			if p := v.parts[i].place().at(path[:steps]); p != nil {
-				return p.where, steps == len(path)
+				return p.Where, steps == len(path)
 			}
 		}
 	}
 	for _, p := range slices.Backward(v.parts) {
-		if p.kind == mergeLayer && p.Unknown == "" {
+		if p.Kind == mergeLayer && p.Unknown == "" {
 			return p.Where, false
 		}
 	}
@@ -197,11 +197,11 @@ func (v *Values) Origin(path []string) (at Position, exact bool) {
 func (v *Values) Around(path []string) (at Position, layer Layer, depth int, ok bool) {
 	for depth = len(path); depth >= 0; depth-- {
 		for _, p := range slices.Backward(v.parts) {
-			if p.kind != mergeLayer || p.Want.Kind != "" || p.Unknown != "" || len(p.documents) != 1 {
+			if p.Kind != mergeLayer || p.Want.Kind != "" || p.Unknown != "" || len(p.documents) != 1 {
 				continue
 			}
-			if found := p.place().at(path[:depth]); found != nil && (found.fields != nil || depth == 0) {
-				return found.where, p.Layer, depth, true
+			if found := p.place().at(path[:depth]); found != nil && (found.Fields != nil || depth == 0) {
+				return found.Where, p.Layer, depth, true
 			}
 		}
 	}
@@ -240,7 +240,7 @@ func (v *Values) Chain(path []string) (chain []Position) {
 	}
 	for i, p := range slices.Backward(v.parts) {
 		if one := p.place().at(path); one != nil && i != winner.layer {
-			chain = append(chain, one.where)
+			chain = append(chain, one.Where)
 		}
 	}
 	return chain
@@ -251,10 +251,10 @@ func (v *Values) Chain(path []string) (chain []Position) {
 func (v *Values) Inside(path []string) (want remote.Want, at Position, ok bool) {
 	found, _ := look(v.tagged, path)
 	l, isLeaf := found.(*leaf)
-	if !isLeaf || l.inside == nil {
+	if !isLeaf || l.Inside == nil {
 		return remote.Want{}, Position{}, false
 	}
-	return v.parts[l.layer].Want, *l.inside, true
+	return v.parts[l.layer].Want, *l.Inside, true
 }
 
 // Unsure returns an unknown that may decide the value at a path, or a value below it.
@@ -271,7 +271,7 @@ func (v *Values) Unsure(path []string) (Unknown, bool) {
 		}
 	}
 	for i, p := range slices.Backward(v.parts) {
-		if p.Unknown != "" && p.kind == mergeLayer && !(isLeaf && l.layer > i) {
+		if p.Unknown != "" && p.Kind == mergeLayer && !(isLeaf && l.layer > i) {
 			return Unknown{Where: p.Where, Reason: p.Unknown}, true
 		}
 	}

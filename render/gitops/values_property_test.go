@@ -122,7 +122,7 @@ func TestPlacesOfRandomLayers(t *testing.T) {
 
 func composed(t *testing.T, rule rule, layers []Layer) {
 	f := files{"f": "a: 1\n"}
-	v, err := (&Release{rule: rule, Layers: layers}).Values(f, nil)
+	v, err := (&Release{Rule: rule, Layers: layers}).Values(f, nil)
 	if err != nil {
 		return
 	}
@@ -137,7 +137,7 @@ func composed(t *testing.T, rule rule, layers []Layer) {
 }
 
 func textLayer(text string) Layer {
-	return Layer{Name: "text", value: made(text, Position{Path: "f", Line: 1})}
+	return Layer{Name: "text", Value: made(text, Position{Path: "f", Line: 1})}
 }
 
 func FuzzParameters(f *testing.F) {
@@ -150,9 +150,9 @@ func FuzzParameters(f *testing.F) {
 			kind = stringLayer
 		}
 		at := Position{Path: "f", Line: 1}
-		composed(t, argoRule, []Layer{textLayer(base), {kind: setLayer, path: name1, value: made(listed(value1), at)},
-			{kind: kind, path: name2, value: made(listed(value2), at)},
-			{kind: fileLayer, path: name1 + "x", File: "f"}})
+		composed(t, argoRule, []Layer{textLayer(base), {Kind: setLayer, Set: name1, Value: made(listed(value1), at)},
+			{Kind: kind, Set: name2, Value: made(listed(value2), at)},
+			{Kind: fileLayer, Set: name1 + "x", File: "f"}})
 	})
 }
 
@@ -166,8 +166,8 @@ func FuzzValuesFrom(f *testing.F) {
 			kind = literalLayer
 		}
 		one, spec := textLayer(first), textLayer(last)
-		one.first, spec.Name = true, specValues
+		one.First, spec.Name = true, specValues
 		at := Position{Path: "f", Line: 1}
-		composed(t, fluxRule, []Layer{one, {kind: kind, path: target, value: made(value, at)}, spec})
+		composed(t, fluxRule, []Layer{one, {Kind: kind, Set: target, Value: made(value, at)}, spec})
 	})
 }

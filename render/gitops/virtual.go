@@ -69,7 +69,7 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 			return nil, []Problem{problem.of(d.Object)}
 		}
 	} else {
-		if len(d.Overrides.edits) == 0 {
+		if len(d.Overrides.Edits) == 0 {
 			return nil, nil
 		}
 		data, list, problem := documents(t, file, limits)
@@ -89,10 +89,10 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 	})
 	switch {
 	case root == nil:
-		changed = current.keys
+		changed = current.Keys
 	case len(changed) > 0 && !v.remove(root, changed):
 		// The file has flow style, or anchors that would be lost: write all of it again.
-		v.Data, v.lines, changed = nil, nil, current.keys
+		v.Data, v.lines, changed = nil, nil, current.Keys
 	}
 	if err := v.append(current, changed); err != nil {
 		problems = append(problems, *problemAt(Position{Path: v.Path}, Broken, "cannot be written: %s", err))
@@ -207,7 +207,7 @@ func (v *Virtual) append(f *field, keys []string) error {
 	}
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, key := range keys {
-		n.Content = append(n.Content, scalarNode(key), f.fields[key].node())
+		n.Content = append(n.Content, scalarNode(key), f.Fields[key].node())
 	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
@@ -229,15 +229,15 @@ func (v *Virtual) append(f *field, keys []string) error {
 // node returns a value as YAML.
 func (f *field) node() *yaml.Node {
 	switch {
-	case f != nil && f.fields != nil:
+	case f != nil && f.Fields != nil:
 		n := &yaml.Node{Kind: yaml.MappingNode}
-		for _, k := range slices.Sorted(slices.Values(f.keys)) {
-			n.Content = append(n.Content, scalarNode(k), f.fields[k].node())
+		for _, k := range slices.Sorted(slices.Values(f.Keys)) {
+			n.Content = append(n.Content, scalarNode(k), f.Fields[k].node())
 		}
 		return n
-	case f != nil && f.list:
+	case f != nil && f.List:
 		n := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, item := range f.items {
+		for _, item := range f.Items {
 			n.Content = append(n.Content, item.node())
 		}
 		return n
@@ -273,13 +273,13 @@ func (f *field) places(n *yaml.Node, lines []line) {
 	switch {
 	case n.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			value := f.fields[n.Content[i].Value]
+			value := f.Fields[n.Content[i].Value]
 			lines[n.Content[i].Line-1].at = value.position()
 			value.places(n.Content[i+1], lines)
 		}
 	case n.Kind == yaml.SequenceNode:
 		for i, item := range n.Content {
-			f.items[i].places(item, lines)
+			f.Items[i].places(item, lines)
 		}
 	case n.Style&yaml.LiteralStyle != 0:
 		// The text of a block scalar starts below its mark; in the source, too, if it is a block scalar there.

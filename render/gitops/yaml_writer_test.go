@@ -47,7 +47,7 @@ func TestWrittenYAMLIsReadUnchanged(t *testing.T) {
 		want := map[string]any{"x": value(0), "y": value(0)}
 		f := made(want, Position{Path: "k.yaml", Line: 3})
 		v := &Virtual{}
-		if err := v.append(f, f.keys); err != nil {
+		if err := v.append(f, f.Keys); err != nil {
 			t.Fatalf("%q: %v", want, err)
 		}
 		var got map[string]any
