@@ -2,18 +2,10 @@ package render
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 	"sync"
 
-	"github.com/go-openapi/jsonpointer"
-
 	"github.com/lintel-bot/lintel/render/env"
-	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
@@ -111,59 +103,5 @@ func (r *Renderer) SavePlaces(ctx context.Context) {
 	defer r.asking.mu.Unlock()
 	for _, p := range r.asking.list {
 		p.save()
-	}
-}
-
-// placedObject is an object with the place of each of its fields.
-type placedObject struct {
-	Object map[string]any `json:"object"`
-	Files  []string       `json:"files"`
-	Places []int          `json:"places"` // four numbers per field, in the order of visit: index of the file, line, column, last line
-	Digest string         `json:"digest"` // of all the fields above
-}
-
-// withPlaces returns the object of a resource with the place of each of its fields.
-func withPlaces(res *Resource) placedObject {
-	out := placedObject{Object: res.Object}
-	files := map[string]int{}
-	visit(res.Object, "", 0, func(pointer string) {
-		p := res.Origin(pointer)
-		file, known := files[p.Path]
-		if !known {
-			file = len(out.Files)
-			files[p.Path], out.Files = file, append(out.Files, p.Path)
-		}
-		out.Places = append(out.Places, file, p.StartLine, p.StartColumn, p.EndLine)
-	})
-	if data, err := json.Marshal(out); err == nil {
-		sum := sha256.Sum256(data)
-		out.Digest = hex.EncodeToString(sum[:])
-	}
-	return out
-}
-
-// where returns the place of the nth field in the order of visit.
-func (o placedObject) where(nth int) (at gitops.Position) {
-	if i := 4 * nth; i+4 <= len(o.Places) && o.Places[i] < len(o.Files) {
-		at = gitops.Position{Path: o.Files[o.Places[i]], Line: o.Places[i+1], Column: o.Places[i+2], EndLine: o.Places[i+3]}
-	}
-	return at
-}
-
-// visit calls see for a value and everything in it, with keys sorted, as deep as gitops.FromRoot reads.
-func visit(v any, pointer string, depth int, see func(pointer string)) {
-	see(pointer)
-	if depth > gitops.MaxDepth {
-		return
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			visit(v[k], pointer+"/"+jsonpointer.Escape(k), depth+1, see)
-		}
-	case []any:
-		for i, value := range v {
-			visit(value, pointer+"/"+strconv.Itoa(i), depth+1, see)
-		}
 	}
 }

@@ -44,10 +44,13 @@ func (w *worklist) unlink() {
 func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*Deployment]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	type written struct{ kind, name, file string }
+	all := map[written]bool{}
+	for _, o := range objects {
+		all[written{o.Kind, o.Name, o.File}] = true
+	}
 	arrived := func(o gitops.Reference, file, from string) bool {
-		return (from == "" || !strings.Contains(from, by)) && slices.ContainsFunc(objects, func(as gitops.Object) bool {
-			return as.Kind() == o.Kind && as.Name() == o.Name && as.File() == file
-		})
+		return (from == "" || !strings.Contains(from, by)) && all[written{o.Kind, o.Name, file}]
 	}
 	var raw []*Deployment
 	for _, other := range w.byID {

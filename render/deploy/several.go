@@ -19,7 +19,7 @@ type ambiguous struct {
 
 // isAbout reports whether a problem is in the object.
 func (a ambiguous) isAbout(p gitops.Problem) bool {
-	return p.From == a.object.From() && p.Path == a.object.File() && p.Object == a.object.Reference()
+	return p.From == a.object.From() && p.Path == a.object.File && p.Object == a.object.Reference()
 }
 
 // settled is what an ambiguous object deploys once its clusters are known.
@@ -62,7 +62,7 @@ func (w *worklist) settle() (added []*Deployment) {
 func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitops.Cluster) (out settled, ok bool) {
 	out.ambiguous = a
 	own := &Deployment{from: a.from, Deployment: gitops.Deployment{Object: a.object.Reference(), From: a.object.From(),
-		Where: gitops.Position{Path: a.object.File()}}}
+		Where: gitops.Position{Path: a.object.File}}}
 	for _, one := range all {
 		if one.from == a.from && one.From == own.From && one.Where.Path == own.Where.Path && one.Object == own.Object {
 			out.instead = append(out.instead, one)
@@ -89,7 +89,7 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 		for _, o := range a.context {
 			if !w.isApart(o, c, in) {
 				context[i] = append(context[i], o)
-			} else if slices.Contains(reads[o.Kind()], o.Name()) {
+			} else if slices.Contains(reads[o.Kind], o.Name) {
 				fewer = true
 			}
 		}
@@ -128,10 +128,10 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 
 // isApart reports whether an object that others refer to is certainly in another cluster.
 func (w *worklist) isApart(o gitops.Object, c gitops.Cluster, in map[string][]gitops.Cluster) bool {
-	key := o.File() + "\x00" + o.From()
+	key := o.File + "\x00" + o.From()
 	clusters, known := in[key]
 	if !known {
-		one := &Deployment{Deployment: gitops.Deployment{From: o.From(), Where: gitops.Position{Path: o.File()}}}
+		one := &Deployment{Deployment: gitops.Deployment{From: o.From(), Where: gitops.Position{Path: o.File}}}
 		if _, id, deployed := strings.Cut(o.From(), by); deployed {
 			one = w.of(roots.Root{Object: id})
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
@@ -177,7 +179,7 @@ func (w *worklist) arriving(p string, shaping, plain []roots.Root, added map[roo
 	}
 	for _, object := range w.inFile(p, names) {
 		switch {
-		case !slices.Contains(kinds, object.Kind()):
+		case !slices.Contains(kinds, object.Kind):
 		case !whole:
 			list = append(list, object)
 		default:
@@ -189,28 +191,71 @@ func (w *worklist) arriving(p string, shaping, plain []roots.Root, added map[roo
 	return list
 }
 
-// inFile returns the objects of a file that deploy something, or that such objects read, if it contains one of some
-// names. The file is parsed once.
-func (w *worklist) inFile(p string, names []string) (list []gitops.Object) {
-	data, id, err := w.index.Tree().ReadFile(p)
-	if err != nil || !holdsAny(graph.Plain(p, data, w.limits.Source), names) {
-		return nil // another check reports the file
+// writtenObject is an object of a file that deploys something, or that such objects read.
+type writtenObject struct {
+	Head  gitops.Head `json:"head"`
+	Nth   int         `json:"nth"`             // among all objects of the file
+	Local bool        `json:"local,omitempty"` // see roots.IsLocalConfig
+}
+
+var writtenTable = env.Table{Name: "written"}
+
+// inFile returns the objects of a file that deploy something, or that such objects read, and that have one of some names;
+// nil: any. The file is parsed when more than the head of an object is needed.
+func (w *worklist) inFile(p string, names []string) []gitops.Object {
+	list, read := w.read.Load(p)
+	if !read {
+		objects, ok := w.readFile(p, names)
+		if !ok {
+			return nil
+		}
+		list, _ = w.read.LoadOrStore(p, objects)
 	}
-	if known, ok := w.read.Load(p); ok {
-		return known.([]gitops.Object)
+	return slices.DeleteFunc(slices.Clone(list.([]gitops.Object)), func(o gitops.Object) bool {
+		return len(names) > 0 && !slices.Contains(names, o.Name)
+	})
+}
+
+// readFile returns the objects of a file; false where the file cannot be read, or contains none of some names.
+func (w *worklist) readFile(p string, names []string) (list []gitops.Object, ok bool) {
+	_, e, err := w.index.Tree().Lookup(p)
+	if err != nil {
+		return nil, false // another check reports the file
 	}
-	deploying, context := gitops.Kinds()
-	documents, _ := doc.Parse(p, data, w.limits.Source) // the root of the file reports syntax errors
-	for i, document := range documents {
-		for j, node := range doc.Unlist(document) {
-			kind := doc.Text(node, "kind")
-			if (slices.Contains(deploying, kind) || slices.Contains(context, kind)) && !w.index.Deploying.Dropped(p, node) {
-				list = append(list, gitops.FromNode(p, node).Identified(fmt.Sprint(p, " ", id, " ", i, " ", j)))
+	parse := sync.OnceValue(func() (nodes []*yaml.Node) {
+		data, _, _ := w.index.Tree().ReadFile(p)
+		documents, _ := doc.Parse(p, data, w.limits.Source) // the root of the file reports syntax errors
+		for _, document := range documents {
+			nodes = append(nodes, doc.Unlist(document)...)
+		}
+		return nodes
+	})
+	memory, key := w.cache.Memory(), fmt.Sprint(p, " ", e.ID, " ", w.limits.Source)
+	objects, known := env.Get[[]writtenObject](memory, writtenTable, key, nil)
+	if !known {
+		if data, _, err := w.index.Tree().ReadFile(p); err != nil || !holdsAny(graph.Plain(p, data, w.limits.Source), names) {
+			return nil, false
+		}
+		deploying, context := gitops.Kinds()
+		for nth, node := range parse() {
+			if kind := doc.Text(node, "kind"); slices.Contains(deploying, kind) || slices.Contains(context, kind) {
+				objects = append(objects, writtenObject{gitops.FromNode(p, node).Head, nth, roots.IsLocalConfig(node)})
 			}
 		}
+		env.Put(memory, writtenTable, key, nil, objects)
 	}
-	w.read.Store(p, list)
-	return list
+	for _, o := range objects {
+		if !o.Local || !w.index.Deploying.DropsLocalConfig(p) {
+			read := func() gitops.Object {
+				if nodes := parse(); o.Nth < len(nodes) {
+					return gitops.FromNode(p, nodes[o.Nth])
+				}
+				return gitops.FromNode(p, nil) // the file could not be read, which fails the check
+			}
+			list = append(list, gitops.Later(o.Head, read).Identified(fmt.Sprint(key, " ", o.Nth)))
+		}
+	}
+	return list, true
 }
 
 // holdsAny reports whether a text contains one of some names, or there are no names.
@@ -366,7 +411,7 @@ func (w *worklist) add(from *Deployment, objects, read []gitops.Object) (added [
 		for kind, names := range o.Reads() {
 			wanted[kind] = append(wanted[kind], names...)
 		}
-		flux = flux || o.Kind() == "Kustomization" || o.Kind() == "HelmRelease"
+		flux = flux || o.Kind == "Kustomization" || o.Kind == "HelmRelease"
 	}
 	if flux {
 		others = append(slices.Clone(read), slices.DeleteFunc(w.lookUp(context, wanted), func(o gitops.Object) bool {

@@ -140,7 +140,7 @@ func find[T any](m *Memory, of Table, key string, now Answerer) (value T, asked 
 		defer t.mu.Unlock()
 		r.used = true
 		if r.value == nil {
-			if !read(r.data, &value) {
+			if !Decode(r.data, &value) {
 				return value, nil, false
 			}
 			if !of.Apart && m.hold(r.data) {
@@ -173,7 +173,7 @@ func Put[T any](m *Memory, of Table, key string, asked Asked, value T) {
 	if m == nil || of.Apart && m.Disk == nil {
 		return
 	}
-	data := written(value)
+	data := Encode(value)
 	r := &record{asked: asked.encode(), data: data, used: true}
 	if of.Apart {
 		if data != nil {
@@ -194,7 +194,7 @@ var modes = sync.OnceValues(func() (cbor.EncMode, cbor.DecMode) {
 	decode, errDecode := cbor.DecOptions{
 		DefaultMapType: reflect.TypeFor[map[string]any](), IntDec: cbor.IntDecConvertSignedOrFail, UTF8: cbor.UTF8DecodeInvalid,
 		FieldNameMatching: cbor.FieldNameMatchingCaseSensitive,
-		MaxNestedLevels:   1 << 10, MaxArrayElements: math.MaxInt32, MaxMapPairs: math.MaxInt32,
+		MaxNestedLevels:   1 << 14, MaxArrayElements: math.MaxInt32, MaxMapPairs: math.MaxInt32,
 	}.DecMode()
 	if err := errors.Join(errEncode, errDecode); err != nil {
 		panic(err) // the options are constants
@@ -202,8 +202,8 @@ var modes = sync.OnceValues(func() (cbor.EncMode, cbor.DecMode) {
 	return encode, decode
 })
 
-// written encodes a value for the disk: bytes unchanged, else CBOR; nil for a value that must stay in the process.
-func written(value any) []byte {
+// Encode encodes a value as CBOR, or returns bytes unchanged; nil for a value with functions or channels.
+func Encode(value any) []byte {
 	if data, is := value.([]byte); is {
 		return slices.Clip(data)
 	}
@@ -212,8 +212,8 @@ func written(value any) []byte {
 	return data
 }
 
-// read decodes what written encoded; false where that fails.
-func read[T any](data []byte, value *T) bool {
+// Decode decodes what Encode returned; false where that fails. It keeps parts of data.
+func Decode[T any](data []byte, value *T) bool {
 	if text, is := any(value).(*[]byte); is {
 		*text = data
 		return true

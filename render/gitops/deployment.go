@@ -25,9 +25,26 @@ type Position struct {
 
 // Object is a manifest of the repository, from a file or from a rendering. Each of its fields has a place.
 type Object struct {
-	root *field
+	Head
+	root func() *field
 	from string // the root that renders it; empty: it is in a file
 	id   string // see Identified
+}
+
+// Head is what identifies an object.
+type Head struct {
+	Group, Kind, Namespace, Name string
+	File                         string // that its name is written in
+}
+
+// Later returns an object that is read when more than its head is needed.
+func Later(head Head, read func() Object) Object {
+	return Object{Head: head, root: sync.OnceValue(func() *field { return read().root() })}
+}
+
+func newObject(root *field) Object {
+	return Object{Head: Head{root.group(), root.text("kind"), root.text("metadata", "namespace"), root.text("metadata", "name"),
+		root.position("metadata", "name").Path}, root: func() *field { return root }}
 }
 
 // Identified returns the object with an id. Objects with equal ids must have the same content and places.
@@ -43,23 +60,26 @@ func (o Object) In(root string) Object {
 }
 
 // FromNode returns the object of one YAML document of a file.
-func FromNode(path string, n *yaml.Node) Object { return Object{root: fieldOfNode(path, n)} }
+func FromNode(path string, n *yaml.Node) Object { return newObject(fieldOfNode(path, n)) }
 
 // FromRoot returns an object that a root renders. where returns the place of the nth field: parents come before their
 // fields, and keys are sorted.
 func FromRoot(root string, value map[string]any, where func(nth int) Position) Object {
 	next := -1
-	return Object{from: root, root: fieldOf(value, 0, func() Position {
+	return newObject(fieldOf(value, 0, func() Position {
 		next++
 		return where(next)
-	})}
+	})).In(root)
 }
 
 // Reads lists, by kind, the names of the objects that an object of Flux refers to: its source, and the ConfigMaps and
 // Secrets with variables and values.
 func (o Object) Reads() map[string][]string {
 	kinds := map[string][]string{}
-	spec := o.root.get("spec")
+	if o.Group == argoGroup {
+		return kinds
+	}
+	spec := o.root().get("spec")
 	for _, ref := range append(slices.Concat(spec.elements("postBuild", "substituteFrom"), spec.elements("valuesFrom")),
 		spec.get("sourceRef"), spec.get("chartRef"), spec.get("chart", "spec", "sourceRef")) {
 		if kind, name := ref.text("kind"), ref.text("name"); kind != "" && name != "" {
@@ -69,29 +89,19 @@ func (o Object) Reads() map[string][]string {
 	return kinds
 }
 
-// Name returns the object's name.
-func (o Object) Name() string { return o.root.text("metadata", "name") }
-
 // From returns the root that renders the object; see FromRoot.
 func (o Object) From() string { return o.from }
 
 // Reference returns the kind, namespace and name of the object.
 func (o Object) Reference() Reference {
-	return Reference{o.Kind(), o.root.text("metadata", "namespace"), o.Name()}
+	return Reference{o.Kind, o.Namespace, o.Name}
 }
-
-// File returns the path of the file that the object's name is written in.
-func (o Object) File() string { return o.root.position("metadata", "name").Path }
 
 // Same reports whether two objects are one object before and after it was rendered. Both have the same kind and name,
 // and the same file, or no different namespaces.
 func (o Object) Same(other Object) bool {
-	return o.Kind() == other.Kind() && o.Name() == other.Name() && (o.File() == other.File() ||
-		sameNamespace(o.root.text("metadata", "namespace"), other.root.text("metadata", "namespace")))
+	return o.Kind == other.Kind && o.Name == other.Name && (o.File == other.File || sameNamespace(o.Namespace, other.Namespace))
 }
-
-// Kind returns the object's kind, empty where it has none.
-func (o Object) Kind() string { return o.root.text("kind") }
 
 // Tree reads a repository; render/tree.Tree implements it. Paths are slash-separated. A missing path gives the error
 // tree.ErrNotExist.
@@ -324,7 +334,7 @@ type Evaluation struct {
 // reader evaluates one object.
 type reader struct {
 	Options
-	byKind   map[string][]*field // all objects, by kind
+	byKind   map[string][]Object // all objects
 	found    []Deployment
 	problems problems
 	object   Reference       // the object that is read
@@ -347,9 +357,9 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	if slices.ContainsFunc(objects, func(o Object) bool { return o.id == "" }) {
 		o.Once = nil
 	}
-	byKind := map[string][]*field{}
+	byKind := map[string][]Object{}
 	for _, object := range objects {
-		byKind[object.Kind()] = append(byKind[object.Kind()], object.root)
+		byKind[object.Kind] = append(byKind[object.Kind], object)
 	}
 	context := sync.OnceValue(func() string { return contextDigest(objects) })
 	var found []Deployment
@@ -390,10 +400,10 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 }
 
 // once evaluates an object, or returns the cached result.
-func (o Options) once(object Object, byKind map[string][]*field, context func() string) Evaluation {
+func (o Options) once(object Object, byKind map[string][]Object, context func() string) Evaluation {
 	var evaluate func(*reader, *field) *Problem
-	root, kind, flux := object.root, object.Kind(), false
-	switch group := root.group(); {
+	kind, flux := object.Kind, false
+	switch group := object.Group; {
 	case group == argoGroup && kind == "Application":
 		evaluate = (*reader).application
 	case group == argoGroup && kind == "ApplicationSet":
@@ -407,6 +417,7 @@ func (o Options) once(object Object, byKind map[string][]*field, context func() 
 		return Evaluation{}
 	}
 	do := func(t Tree) Evaluation {
+		root := object.root()
 		r := &reader{Options: o, byKind: byKind, from: object.from, where: root.position("metadata", "name"),
 			object: object.Reference()}
 		r.Tree = t
@@ -439,7 +450,7 @@ func contextDigest(objects []Object) string {
 	_, kinds := Kinds()
 	var parts []any
 	for _, o := range objects {
-		if slices.Contains(kinds, o.Kind()) {
+		if slices.Contains(kinds, o.Kind) {
 			parts = append(parts, o.from, o.id)
 		}
 	}

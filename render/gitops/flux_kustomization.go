@@ -177,10 +177,11 @@ func named(name, namespace string) func(*field) bool {
 func (r *reader) nearest(group, kind string, is func(*field) bool) (list []*field) {
 	best := -1
 	var all []*field
-	for _, f := range r.byKind[kind] {
-		if f.group() != group || !is(f) {
+	for _, o := range r.byKind[kind] {
+		if o.Group != group || !is(o.root()) {
 			continue
 		}
+		f := o.root()
 		all = append(all, f)
 		n := shared(f.position("metadata", "name").Path, r.where.Path)
 		if n > best {

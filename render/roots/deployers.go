@@ -167,12 +167,18 @@ func (d *Deploying) Matches(glob string) bool {
 	return err == nil && slices.ContainsFunc(d.Files(), re.MatchString)
 }
 
-// Dropped reports whether kustomizations that include a file leave one of its objects out, because it has an annotation
-// of kustomize with any value (https://kubectl.docs.kubernetes.io/references/kustomize).
-func (d *Deploying) Dropped(p string, object *yaml.Node) bool {
+// IsLocalConfig reports whether kustomizations leave an object out, because it has an annotation of kustomize with any
+// value (https://kubectl.docs.kubernetes.io/references/kustomize).
+func IsLocalConfig(object *yaml.Node) bool {
 	_, metadata := doc.Field(object, "metadata")
 	_, has := texts(metadata, "annotations")["config.kubernetes.io/local-config"]
-	return has && slices.ContainsFunc(d.index.IncludedBy(p), d.index.IsLive)
+	return has
+}
+
+// DropsLocalConfig reports whether kustomizations include a file, and so leave out its objects that IsLocalConfig is true
+// for.
+func (d *Deploying) DropsLocalConfig(p string) bool {
+	return slices.ContainsFunc(d.index.IncludedBy(p), d.index.IsLive)
 }
 
 // generator returns the field of a kustomization that generates objects of a kind, empty for other kinds.
