@@ -3,6 +3,7 @@ package deploy
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -455,22 +456,37 @@ func (w *worklist) deployments(objects []gitops.Object, several func(gitops.Obje
 var evaluationTable = env.Table{Name: "evaluation"}
 
 // once implements gitops.Options.Once.
-func (w *worklist) once(key string, evaluate func(gitops.Tree) gitops.Evaluation) gitops.Evaluation {
+func (w *worklist) once(key string, found func(gitops.Wanted) string,
+	evaluate func(gitops.Tree, func(gitops.Wanted)) gitops.Evaluation,
+) gitops.Evaluation {
 	memory := w.cache.Memory()
-	if known, ok := env.Get[gitops.Evaluation](memory, evaluationTable, key, files{w.index.Tree()}); ok {
+	if known, ok := env.Get[gitops.Evaluation](memory, evaluationTable, key, referring{w.index.Tree(), found}); ok {
 		return known
 	}
-	record := env.Record(w.index.Tree())
-	out := evaluate(record)
-	env.Put(memory, evaluationTable, key, record.Asked(), out)
+	record, wanted := env.Record(w.index.Tree()), env.Asked{}
+	out := evaluate(record, func(n gitops.Wanted) {
+		name, _ := json.Marshal(n) // it consists of texts
+		wanted[env.Question{Kind: env.Wanted, Name: string(name)}] = found(n)
+	})
+	maps.Copy(wanted, record.Asked())
+	env.Put(memory, evaluationTable, key, wanted, out)
 	return out
 }
 
-// files answers questions about a tree.
-type files struct{ tree *tree.Tree }
+// referring answers questions about a tree, and about the objects that a deploying object refers to.
+type referring struct {
+	tree  *tree.Tree
+	found func(gitops.Wanted) string
+}
 
 // Answer implements env.Answerer.
-func (f files) Answer(q env.Question) string { return env.Of(f.tree, q) }
+func (r referring) Answer(q env.Question) string {
+	var n gitops.Wanted
+	if q.Kind == env.Wanted && json.Unmarshal([]byte(q.Name), &n) == nil {
+		return r.found(n)
+	}
+	return env.Of(r.tree, q)
+}
 
 // put adds a deployment if none has its ID. The lock is held.
 func (w *worklist) put(one *Deployment) bool {

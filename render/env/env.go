@@ -31,6 +31,7 @@ const (
 	Listing  Kind = 'n' // the names and kinds of the entries of a folder; empty: there is no such folder
 	Source   Kind = 's' // the digest of a remote source (remote.Sources.Digest), by the want as JSON
 	Object   Kind = 'o' // the object that a look-up finds, by the look-up as JSON
+	Wanted   Kind = 'r' // the objects that an object of Argo CD or Flux refers to, by gitops.Wanted as JSON
 	Versions Kind = 'v' // the API versions of a root's clusters, by the requested ones as JSON
 	Deployed Kind = 'd' // how the root is deployed that the result is about
 	Written  Kind = 'w' // the files that say how it is deployed, because of their lines

@@ -31,6 +31,19 @@ type Object struct {
 	id   string // see Identified
 }
 
+// Wanted selects objects that another one refers to.
+type Wanted struct {
+	Group, Kind string
+	Namespace   string // objects without a namespace are selected, too; empty: in any
+	Name        string
+	Any         bool // of any name
+}
+
+// selects reports whether an object is wanted.
+func (n Wanted) selects(o Object) bool {
+	return n.Group == o.Group && n.Kind == o.Kind && (n.Any || n.Name == o.Name) && sameNamespace(n.Namespace, o.Namespace)
+}
+
 // Head is what identifies an object.
 type Head struct {
 	Group, Kind, Namespace, Name string
@@ -142,9 +155,9 @@ type Options struct {
 	Repo   RepoNames
 	Limits Limits
 	// Once evaluates an object, or returns an earlier result for the same key, if everything read from the tree is the
-	// same. nil: each object is evaluated. It is only called if all objects have an id. Callers do not change the
-	// result.
-	Once func(key string, evaluate func(Tree) Evaluation) Evaluation
+	// same, and found returns the same digests of the objects that it looked up: evaluate calls asked for each. nil: each
+	// object is evaluated. It is only called if all objects have an id. Callers do not change the result.
+	Once func(key string, found func(Wanted) string, evaluate func(t Tree, asked func(Wanted)) Evaluation) Evaluation
 	// Several is called for each object that refers to one of several objects of a name that differ, so that the cluster
 	// of the object decides which of them it has. nil: the nearest one counts.
 	Several func(Object)
@@ -334,7 +347,7 @@ type Evaluation struct {
 // reader evaluates one object.
 type reader struct {
 	Options
-	byKind   map[string][]Object // all objects
+	wanted   func(Wanted) []Object
 	found    []Deployment
 	problems problems
 	object   Reference       // the object that is read
@@ -361,11 +374,13 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	for _, object := range objects {
 		byKind[object.Kind] = append(byKind[object.Kind], object)
 	}
-	context := sync.OnceValue(func() string { return contextDigest(objects) })
+	wanted := func(n Wanted) []Object {
+		return slices.DeleteFunc(slices.Clone(byKind[n.Kind]), func(o Object) bool { return !n.selects(o) })
+	}
 	var found []Deployment
 	var all problems
 	for _, object := range objects {
-		one := o.once(object, byKind, context)
+		one := o.once(object, wanted)
 		if one.Several && o.Several != nil {
 			o.Several(object)
 		}
@@ -400,7 +415,7 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 }
 
 // once evaluates an object, or returns the cached result.
-func (o Options) once(object Object, byKind map[string][]Object, context func() string) Evaluation {
+func (o Options) once(object Object, wanted func(Wanted) []Object) Evaluation {
 	var evaluate func(*reader, *field) *Problem
 	kind, flux := object.Kind, false
 	switch group := object.Group; {
@@ -416,10 +431,13 @@ func (o Options) once(object Object, byKind map[string][]Object, context func() 
 	if evaluate == nil {
 		return Evaluation{}
 	}
-	do := func(t Tree) Evaluation {
+	do := func(t Tree, asked func(Wanted)) Evaluation {
 		root := object.root()
-		r := &reader{Options: o, byKind: byKind, from: object.from, where: root.position("metadata", "name"),
-			object: object.Reference()}
+		r := &reader{Options: o, from: object.from, where: root.position("metadata", "name"), object: object.Reference()}
+		r.wanted = func(n Wanted) []Object {
+			asked(n)
+			return wanted(n)
+		}
 		r.Tree = t
 		r.problem(evaluate(r, root))
 		if root.truth("spec", "syncPolicy", "preserveResourcesOnDeletion") && !root.present("spec", "template", "metadata", "finalizers") {
@@ -436,25 +454,16 @@ func (o Options) once(object Object, byKind map[string][]Object, context func() 
 		return Evaluation{r.found, r.problems.list, r.several}
 	}
 	if o.Once == nil {
-		return do(o.Tree)
+		return do(o.Tree, func(Wanted) {})
 	}
-	looked := ""
-	if flux {
-		looked = context()
-	}
-	return o.Once(fmt.Sprintf("%q %v %q %s %s", o.Repo, o.Limits, object.from, object.id, looked), do)
-}
-
-// contextDigest is a digest of the objects that are only looked up.
-func contextDigest(objects []Object) string {
-	_, kinds := Kinds()
-	var parts []any
-	for _, o := range objects {
-		if slices.Contains(kinds, o.Kind) {
+	found := func(n Wanted) string {
+		var parts []any
+		for _, o := range wanted(n) {
 			parts = append(parts, o.from, o.id)
 		}
+		return digest(parts...)
 	}
-	return digest(parts...)
+	return o.Once(fmt.Sprintf("%q %v %q %s", o.Repo, o.Limits, object.from, object.id), found, do)
 }
 
 // Kinds lists the kinds of objects that Deployments reads: those that deploy, and those that it only looks up for Flux,

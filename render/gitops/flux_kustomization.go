@@ -140,12 +140,12 @@ func (r *reader) fluxSource(ref *field, namespace, dir string) fluxSource {
 	case "ExternalArtifact":
 		return r.artifact(name, namespace, dir)
 	}
-	says := first(r.nearest(sourceGroup, kind, named(name, namespace))).get("spec")
+	says := first(r.nearest(Wanted{Group: sourceGroup, Kind: kind, Namespace: namespace, Name: name}, nil)).get("spec")
 	return fluxSource{packed: true, spec: []any{says}}
 }
 
 func (r *reader) gitRepository(name, namespace, dir string) fluxSource {
-	list := r.nearest(sourceGroup, "GitRepository", named(name, namespace))
+	list := r.nearest(Wanted{Group: sourceGroup, Kind: "GitRepository", Namespace: namespace, Name: name}, nil)
 	spec := first(list).get("spec")
 	from := fluxSource{repository: spec.text("url"), inside: dir, known: true, spec: []any{spec}, where: spec.position("url"),
 		address: spec.position("url"), submodules: spec.truth("recurseSubmodules"), several: !agree(list, "spec"),
@@ -166,24 +166,19 @@ func (r *reader) gitRepository(name, namespace, dir string) fluxSource {
 	return from
 }
 
-func named(name, namespace string) func(*field) bool {
-	return func(f *field) bool {
-		return f.text("metadata", "name") == name && sameNamespace(f.text("metadata", "namespace"), namespace)
-	}
-}
-
-// nearest finds the objects that a reference may mean. A repository may have one for each cluster: then it is the one
-// whose file is nearest to the file of the current object. Several that are equally near are all returned.
-func (r *reader) nearest(group, kind string, is func(*field) bool) (list []*field) {
+// nearest finds the objects that a reference may mean; is selects some of them, nil: all. A repository may have one for
+// each cluster: then it is the one whose file is nearest to the file of the current object. Several that are equally near
+// are all returned.
+func (r *reader) nearest(of Wanted, is func(*field) bool) (list []*field) {
 	best := -1
 	var all []*field
-	for _, o := range r.byKind[kind] {
-		if o.Group != group || !is(o.root()) {
+	for _, o := range r.wanted(of) {
+		f := o.root()
+		if is != nil && !is(f) {
 			continue
 		}
-		f := o.root()
 		all = append(all, f)
-		n := shared(f.position("metadata", "name").Path, r.where.Path)
+		n := shared(o.File, r.where.Path)
 		if n > best {
 			best, list = n, nil
 		}
@@ -191,7 +186,7 @@ func (r *reader) nearest(group, kind string, is func(*field) bool) (list []*fiel
 			list = append(list, f)
 		}
 	}
-	if !(r.beside(list) && agree(list, contents...)) && (!agree(all, contents...) || group == "" && slices.ContainsFunc(all, isOfCluster)) {
+	if !(r.beside(list) && agree(list, contents...)) && (!agree(all, contents...) || of.Group == "" && slices.ContainsFunc(all, isOfCluster)) {
 		r.several = true
 	}
 	return list
@@ -235,10 +230,8 @@ func agree(list []*field, keys ...string) bool {
 // (https://fluxcd.io/flux/components/source/artifactgenerators/).
 func (r *reader) artifact(name, namespace, dir string) fluxSource {
 	isNamed := func(a *field) bool { return a.text("name") == name }
-	generators := r.nearest("source.extensions.fluxcd.io", "ArtifactGenerator", func(f *field) bool {
-		return sameNamespace(f.text("metadata", "namespace"), namespace) &&
-			slices.ContainsFunc(f.elements("spec", "artifacts"), isNamed)
-	})
+	generators := r.nearest(Wanted{Group: "source.extensions.fluxcd.io", Kind: "ArtifactGenerator", Namespace: namespace, Any: true},
+		func(f *field) bool { return slices.ContainsFunc(f.elements("spec", "artifacts"), isNamed) })
 	if len(generators) != 1 {
 		return fluxSource{inside: dir, known: len(generators) == 0}
 	}
@@ -332,7 +325,7 @@ func (r *reader) substitution(post *field) Substitution {
 	}
 	for _, from := range post.elements("substituteFrom") {
 		kind, name, at := from.text("kind"), from.text("name"), from.position("name")
-		list := r.nearest("", kind, named(name, r.object.Namespace))
+		list := r.nearest(Wanted{Kind: kind, Namespace: r.object.Namespace, Name: name}, nil)
 		found, isMap := first(list), kind == "ConfigMap"
 		switch {
 		case isMap && !agree(list, contents...):

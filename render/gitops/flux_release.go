@@ -94,7 +94,7 @@ func fluxPatches(k *field) Overrides {
 // source finds the source object of a chart. Several that are equally near are fine if they have the same spec.
 func (r *reader) source(ref *field, namespace string) (*field, *Problem) {
 	kind, name := ref.text("kind"), ref.text("name")
-	list := r.nearest(sourceGroup, kind, named(name, cmp.Or(ref.text("namespace"), namespace)))
+	list := r.nearest(Wanted{Group: sourceGroup, Kind: kind, Namespace: cmp.Or(ref.text("namespace"), namespace), Name: name}, nil)
 	found := first(list)
 	if r.also(found.get("spec")); found == nil {
 		return nil, problemAt(ref.position("name"), ClusterOnly, "no %.40s of this repository has the name %q: where the "+
@@ -295,7 +295,7 @@ func (r *reader) valuesFrom(from *field) []Layer {
 		l.Broken = fmt.Sprintf("Flux takes values from a ConfigMap or a Secret, not from %.40q", kind)
 		return []Layer{l}
 	}
-	list := r.nearest("", kind, named(name, r.object.Namespace))
+	list := r.nearest(Wanted{Kind: kind, Namespace: r.object.Namespace, Name: name}, nil)
 	found := first(list)
 	for _, holder := range []string{"data", "stringData"} {
 		for _, f := range list {
