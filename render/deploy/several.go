@@ -84,12 +84,11 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 	var results []evaluated
 	clusters := w.reaches(own)
 	context, fewer := make([][]gitops.Object, len(clusters)), false
-	reads := a.object.Reads()
 	for i, c := range clusters {
 		for _, o := range a.context {
 			if !w.isApart(o, c, in) {
 				context[i] = append(context[i], o)
-			} else if slices.Contains(reads[o.Kind], o.Name) {
+			} else if slices.Contains(a.object.Refs, gitops.Reference{Kind: o.Kind, Name: o.Name}) {
 				fewer = true
 			}
 		}

@@ -409,8 +409,8 @@ func (w *worklist) add(from *Deployment, objects, read []gitops.Object) (added [
 	wanted := map[string][]string{} // by kind, the names that these objects refer to
 	flux, others := false, []gitops.Object(nil)
 	for _, o := range objects {
-		for kind, names := range o.Reads() {
-			wanted[kind] = append(wanted[kind], names...)
+		for _, ref := range o.Refs {
+			wanted[ref.Kind] = append(wanted[ref.Kind], ref.Name)
 		}
 		flux = flux || o.Kind == "Kustomization" || o.Kind == "HelmRelease"
 	}

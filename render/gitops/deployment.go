@@ -44,10 +44,11 @@ func (n Wanted) selects(o Object) bool {
 	return n.Group == o.Group && n.Kind == o.Kind && (n.Any || n.Name == o.Name) && sameNamespace(n.Namespace, o.Namespace)
 }
 
-// Head is what identifies an object.
+// Head is what is needed of most objects.
 type Head struct {
 	Group, Kind, Namespace, Name string
-	File                         string // that its name is written in
+	File                         string      // that its name is written in
+	Refs                         []Reference `json:",omitempty"` // without namespaces: the sources, and the values and variables, of an object of Flux
 }
 
 // Later returns an object that is read when more than its head is needed.
@@ -56,8 +57,16 @@ func Later(head Head, read func() Object) Object {
 }
 
 func newObject(root *field) Object {
-	return Object{Head: Head{root.group(), root.text("kind"), root.text("metadata", "namespace"), root.text("metadata", "name"),
-		root.position("metadata", "name").Path}, root: func() *field { return root }}
+	out := Object{root: func() *field { return root }, Head: Head{Group: root.group(), Kind: root.text("kind"),
+		Namespace: root.text("metadata", "namespace"), Name: root.text("metadata", "name"), File: root.position("metadata", "name").Path}}
+	spec := root.get("spec")
+	for _, ref := range append(slices.Concat(spec.elements("postBuild", "substituteFrom"), spec.elements("valuesFrom")),
+		spec.get("sourceRef"), spec.get("chartRef"), spec.get("chart", "spec", "sourceRef")) {
+		if kind, name := ref.text("kind"), ref.text("name"); kind != "" && name != "" {
+			out.Refs = append(out.Refs, Reference{Kind: kind, Name: name})
+		}
+	}
+	return out
 }
 
 // Identified returns the object with an id. Objects with equal ids must have the same content and places.
@@ -83,23 +92,6 @@ func FromRoot(root string, value map[string]any, where func(nth int) Position) O
 		next++
 		return where(next)
 	})).In(root)
-}
-
-// Reads lists, by kind, the names of the objects that an object of Flux refers to: its source, and the ConfigMaps and
-// Secrets with variables and values.
-func (o Object) Reads() map[string][]string {
-	kinds := map[string][]string{}
-	if o.Group == argoGroup {
-		return kinds
-	}
-	spec := o.root().get("spec")
-	for _, ref := range append(slices.Concat(spec.elements("postBuild", "substituteFrom"), spec.elements("valuesFrom")),
-		spec.get("sourceRef"), spec.get("chartRef"), spec.get("chart", "spec", "sourceRef")) {
-		if kind, name := ref.text("kind"), ref.text("name"); kind != "" && name != "" {
-			kinds[kind] = append(kinds[kind], name)
-		}
-	}
-	return kinds
 }
 
 // From returns the root that renders the object; see FromRoot.

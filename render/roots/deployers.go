@@ -42,6 +42,7 @@ func NamesDeployers(text []byte) bool {
 type Deploying struct {
 	index    *Index
 	shapes   shapes
+	shaping  sync.Map        // by path: results of Shaping
 	linked   func() []string // see Linked
 	printing func() printing
 	variable func() []*regexp.Regexp

@@ -68,6 +68,16 @@ func (d *Deploying) shapesOf(key shapeKey) bool {
 // Shaping lists the roots that change the content of a file. If there are any, plain lists the roots that include it
 // unchanged.
 func (d *Deploying) Shaping(p string) (shaping, plain []Root) {
+	known, ok := d.shaping.Load(p)
+	if !ok {
+		shaping, plain = d.findShaping(p)
+		known, _ = d.shaping.LoadOrStore(p, [2][]Root{shaping, plain})
+	}
+	list := known.([2][]Root)
+	return slices.Clip(list[0]), slices.Clip(list[1])
+}
+
+func (d *Deploying) findShaping(p string) (shaping, plain []Root) {
 	taking := map[string]bool{}
 	for _, dir := range d.index.IncludedBy(p) {
 		if d.index.IsLive(dir) {
