@@ -125,8 +125,8 @@ func (w *worklist) clustersOfObject(one *Deployment, passed map[string]bool) (cl
 		clusters = append(clusters, w.clustersOf(above, passed)...)
 	}
 	if len(clusters) == 0 { // each root that includes the object may be for its own cluster
-		for _, root := range w.index.Touching([]string{file}, nil) {
-			if c := w.clusterOf(root.Path); root.Kind == roots.Kustomization && !slices.Contains(clusters, c) {
+		for _, dir := range w.index.TopLevel(w.index.Touched([]string{file}, nil), w.index.Selects) {
+			if c := w.clusterOf(dir); !slices.Contains(clusters, c) {
 				clusters = append(clusters, c)
 			}
 		}

@@ -305,15 +305,15 @@ func (w *worklist) holdsDeployers(one *Deployment, external bool) bool {
 		})
 	case one.External != nil:
 		return external
-	case one.Kind == gitops.ArgoDirectory:
-		return false // its files are read directly
 	case w.holds()[one.Path]:
-		return true
+		return one.Kind != gitops.ArgoDirectory // its files are read directly
+	case one.Kind != gitops.Flux:
+		return false
 	}
-	v := one.resolved().Virtual
-	return v != nil && v.Generated && slices.ContainsFunc(w.index.Deploying.Files(), func(p string) bool {
-		return one.Path == "." || strings.HasPrefix(p, one.Path+"/")
-	})
+	prefix := strings.TrimPrefix(one.Path+"/", "./")
+	v, files := one.resolved().Virtual, w.index.Deploying.Files()
+	first, _ := slices.BinarySearch(files, prefix)
+	return v != nil && v.Generated && first < len(files) && strings.HasPrefix(files[first], prefix)
 }
 
 // add adds what objects deploy. from is the deployment that renders the objects, nil where they are in files; read are

@@ -52,7 +52,7 @@ func (v *Virtual) Place(number, column int) Position {
 // unchanged. If a folder that Flux deploys has no kustomization, the result lists all manifests below it.
 func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 	limits = limits.withDefaults()
-	if d.Kind != ArgoKustomize && d.Kind != Flux {
+	if d.Kind != Flux && (d.Kind != ArgoKustomize || len(d.Overrides.Edits) == 0) {
 		return nil, nil
 	}
 	file := kustomizationIn(t, d.Path)

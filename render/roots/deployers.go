@@ -43,6 +43,7 @@ type Deploying struct {
 	index    *Index
 	shapes   shapes
 	shaping  sync.Map        // by path: results of Shaping
+	files    func() []string // see Files
 	linked   func() []string // see Linked
 	printing func() printing
 	variable func() []*regexp.Regexp
@@ -50,6 +51,7 @@ type Deploying struct {
 
 func newDeploying(x *Index) *Deploying {
 	d := &Deploying{index: x}
+	d.files = sync.OnceValue(func() []string { return x.Noted(deployers, anyFolder) })
 	d.linked, d.variable = sync.OnceValue(d.findLinked), sync.OnceValue(d.findVariablePaths)
 	d.printing = sync.OnceValue(d.findPrinting)
 	return d
@@ -92,8 +94,9 @@ func noteDeployer(n *yaml.Node, note func(string)) bool {
 // Has reports whether a file has objects that deploy something.
 func (d *Deploying) Has(p string) bool { return d.index.HasNote(deployers, anyFolder, p) }
 
-// Files lists the files with objects that deploy something, sorted. Some may not be manifests (see Manifest).
-func (d *Deploying) Files() []string { return d.index.Noted(deployers, anyFolder) }
+// Files lists the files with objects that deploy something, sorted. Some may not be manifests (see Manifest). Do not
+// change the list.
+func (d *Deploying) Files() []string { return d.files() }
 
 // Sources lists the files with Flux sources of a kind, sorted.
 func (d *Deploying) Sources(kind string) []string { return d.index.Noted(deployers, kind) }
