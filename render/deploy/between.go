@@ -23,8 +23,8 @@ func Between(base, head *Set, changed, links []string) []roots.Root {
 	list = append(list, included(base, head, changed)...)
 	if base.Deploying.Any() || head.Deploying.Any() {
 		followReleases(base.found(), head.found())
-		adopted := adopted(base, head)
-		differs := append(differently(base, head, adopted, &list), differently(head, base, adopted, &list)...)
+		ids := differing(base, head)
+		differs := append(base.replaced(ids, &list), head.replaced(ids, &list)...)
 		// A folder that has its own deployment on one side may be deployed as it is on the other.
 		list = append(list, base.Reach(differs, nil)...)
 		list = append(list, head.Reach(differs, nil)...)
@@ -94,20 +94,36 @@ func followReleases(base, head *worklist) {
 	}
 }
 
-// differently adds the roots that objects of one tree deploy, but those of the other tree do not, or differently, or to
-// another cluster, or that are adopted. It returns the files by which the graph finds the roots that these deployments
-// replace.
-func differently(of, other *Set, adopted map[string]bool, list *[]roots.Root) (files []string) {
-	theirs, all := other.found().known(), sync.OnceValue(of.all)
-	for id, one := range of.found().known() {
-		if same := theirs[id]; same != nil && !adopted[id] && same.Digest() == one.Digest() &&
-			slices.Equal(other.found().reaches(same), of.found().reaches(one)) {
+// differing returns the IDs of the deployments that only one tree has, or that the trees deploy differently or to another
+// cluster, or that are adopted.
+func differing(base, head *Set) map[string]bool {
+	ids, theirs := adopted(base, head), head.found().known()
+	for id, one := range base.found().known() {
+		same := theirs[id]
+		delete(theirs, id)
+		if same == nil || same.Digest() != one.Digest() || !slices.Equal(head.found().reaches(same), base.found().reaches(one)) {
+			ids[id] = true
+		}
+	}
+	for id := range theirs {
+		ids[id] = true
+	}
+	return ids
+}
+
+// replaced adds the roots that some deployments deploy. It returns the files by which the graph finds the roots that these
+// deployments replace.
+func (s *Set) replaced(ids map[string]bool, list *[]roots.Root) (files []string) {
+	known, all := s.found().known(), sync.OnceValue(s.all)
+	for id := range ids {
+		one := known[id]
+		if one == nil {
 			continue
 		}
 		files = append(files, one.covers()...)
-		r, ok := of.found().root(one)
+		r, ok := s.found().root(one)
 		switch {
-		case ok && of.Selects(r.Path):
+		case ok && s.Selects(r.Path):
 			*list = append(*list, r)
 		case !ok: // all roots below the folder are deployed as they are
 			*list = append(*list, slices.DeleteFunc(slices.Clone(all()), func(r roots.Root) bool {
@@ -128,7 +144,9 @@ func adopted(base, head *Set) map[string]bool {
 		return ids // no object deploys another folder
 	}
 	for id, one := range known {
-		ids[id] = base.found().isLive(one) && base.isAdopted(one.top(), head, 0)
+		if base.found().isLive(one) && base.isAdopted(one.top(), head, 0) {
+			ids[id] = true
+		}
 	}
 	return ids
 }

@@ -109,6 +109,11 @@ func (x *Index) holdsObjects(p string) bool {
 
 // HasChart reports whether a folder has a Helm chart.
 func (x *Index) HasChart(dir string) bool {
+	if known, ok := x.chartFolders.Load(dir); ok {
+		return known.(bool)
+	}
 	e, err := x.Tree().Entry(path.Join(dir, "Chart.yaml"))
-	return err == nil && (e.Kind == tree.File || e.Kind == tree.Symlink)
+	has := err == nil && (e.Kind == tree.File || e.Kind == tree.Symlink)
+	x.chartFolders.Store(dir, has)
+	return has
 }

@@ -67,6 +67,7 @@ type Index struct {
 	contents     contents
 	testFolders  sync.Map // by folder: bool, see PolicyTests.owns
 	dataFolders  sync.Map // by folder: bool, see onlyData
+	chartFolders sync.Map // by folder: bool, see HasChart
 
 	Deploying *Deploying
 }
