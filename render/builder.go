@@ -160,7 +160,7 @@ func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 	if built.err != nil {
 		return nil, built.err
 	}
-	if len(built.nodes) > b.limits.Resources {
+	if len(built.resources) > b.limits.Resources {
 		e := tooMany(p.root.File.Path, b.limits.Resources)
 		return nil, &e
 	}
@@ -169,13 +169,13 @@ func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 		return data, err
 	})
 	out := &Rendering{Root: root, Reads: p.reads, links: maps.Clone(built.links), wants: p.wants, build: built}
-	for _, node := range built.nodes {
+	for i, node := range built.nodes() {
 		object, ok := doc.Value(node, false).(map[string]any)
 		if !ok {
 			continue
 		}
-		res := &Resource{Object: object, node: node}
-		res.locator = func(pointer string) origin.Place { return build.Locate(node, pointer) }
+		res := &Resource{Object: object, node: node, packed: built.resources[i]}
+		res.locator = func(pointer string) origin.Place { return build.Locate(i, pointer) }
 		if b.virtual != nil {
 			res.through(func(p origin.Place) origin.Place { return real(b.virtual, p) })
 		}

@@ -26,9 +26,17 @@ type builds struct {
 type sharedBuild struct {
 	once         sync.Once
 	files        *origin.FileSet
-	nodes        []*yaml.Node
+	resources    []packed
 	reads, links map[string]string
 	err          error
+}
+
+// nodes returns the built resources.
+func (b *sharedBuild) nodes() (list []*yaml.Node) {
+	for _, one := range b.resources {
+		list = append(list, one.unpack())
+	}
+	return list
 }
 
 // maxBuilds is how many of the last builds are cached although no rendering uses them.
@@ -85,8 +93,12 @@ func (b *builder) run(dir string, p *plan) *sharedBuild {
 				padded[name] = data
 				return data
 			}}
-		if one.nodes, one.err = runKustomize(fsys, dir, p.openAPI); one.err == nil {
-			b.annotated(p, one.nodes)
+		var nodes []*yaml.Node
+		if nodes, one.err = runKustomize(fsys, dir, p.openAPI); one.err == nil {
+			b.annotated(p, nodes)
+		}
+		for _, n := range nodes {
+			one.resources = append(one.resources, pack(n))
 		}
 		one.links = fsys.links
 	})

@@ -22,7 +22,7 @@ func (f Field) Scalar() bool { return f.Node.Kind == yaml.ScalarNode }
 // Fields lists every field of the resource in the order it is printed; a map or list comes before its content. In a
 // resource from the cache, the fields of a map are in the order of their keys.
 func (r *Resource) Fields() []Field {
-	n := r.node
+	n := r.tree()
 	if n == nil {
 		n = &yaml.Node{}
 		if n.Encode(r.Object) != nil {

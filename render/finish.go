@@ -65,7 +65,8 @@ func (r *Renderer) finish(res *Resource, one *Deployment) {
 	if len(writes) > 0 {
 		before := res.locator
 		res.locator = func(pointer string) origin.Place { return written(writes, pointer, before(pointer)) }
-		if res.node = node; one.Release != nil {
+		res.node, res.packed = node, packed{}
+		if one.Release != nil {
 			printed := res.Object
 			res.made = func() map[string]any { return printed }
 		}

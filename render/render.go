@@ -35,7 +35,8 @@ type Resource struct {
 	locator Locator               // renders again where the rendering came from the cache; nil: there are no places
 	in      *places               // cached places; nil: they are not cached
 	index   int                   // of the resource in the cached places
-	node    *yaml.Node            // nil where the rendering came from the cache
+	node    *yaml.Node            // nil where it is packed, or the rendering came from the cache
+	packed  packed                // of a resource that kustomize built
 	plain   bool                  // read from a file, and not built: see doc.Value
 
 	manifest int         // the number of Helm's manifest that printed it; 0: none did
@@ -196,6 +197,9 @@ func (r *Renderer) once(ctx context.Context, t Target) (*Rendering, []doc.Error,
 	}
 	if len(problems) == 0 && !out.Partial {
 		r.keepLast(out)
+	}
+	for _, res := range out.Resources {
+		res.pack()
 	}
 	return out, problems, nil
 }

@@ -16,10 +16,11 @@ import (
 
 // YAML returns the resource as "kustomize build" prints it.
 func (r *Resource) YAML() ([]byte, error) {
-	if r.plain || r.node == nil {
+	node := r.tree()
+	if r.plain || node == nil {
 		return doc.Print(r.Object)
 	}
-	return nodeYAML(r.node)
+	return nodeYAML(node)
 }
 
 // nodeYAML converts through JSON, as kustomize does: keys are sorted, comments and styles are lost.

@@ -14,15 +14,16 @@ type Build struct {
 	texts
 	files    *FileSet
 	root     *Layer
-	rendered []*yaml.Node
+	rendered func() []*yaml.Node
+	nodes    []*yaml.Node       // the rendered ones, once they are asked for
 	manifest map[string]bool    // files that are listed as resources
 	items    map[string][]*item // simulated resources, by rendered name
 	owners   map[*yaml.Node]*item
 }
 
-// NewBuild returns the origins of a kustomization's build. files has the files that kustomize read, rendered are the
-// nodes that it returned, and read returns a file of the tree.
-func NewBuild(files *FileSet, root *Layer, rendered []*yaml.Node, read func(path string) ([]byte, error)) *Build {
+// NewBuild returns the origins of a kustomization's build. files has the files that kustomize read, rendered returns
+// the nodes that it returned, and read returns a file of the tree.
+func NewBuild(files *FileSet, root *Layer, rendered func() []*yaml.Node, read func(path string) ([]byte, error)) *Build {
 	b := &Build{texts: newTexts(read), files: files, root: root, rendered: rendered, manifest: map[string]bool{}}
 	b.addManifests(root)
 	return b
@@ -41,6 +42,16 @@ func (b *Build) addManifests(l *Layer) {
 	}
 }
 
+// resource returns the rendered resource at an index.
+func (b *Build) resource(index int) *yaml.Node {
+	if b.nodes == nil {
+		for _, n := range b.rendered() {
+			b.nodes = append(b.nodes, content(n))
+		}
+	}
+	return b.nodes[index]
+}
+
 // owner returns the simulated resource of a rendered one, nil if there is none.
 func (b *Build) owner(resource *yaml.Node) *item {
 	if b.owners == nil {
@@ -48,11 +59,7 @@ func (b *Build) owner(resource *yaml.Node) *item {
 		custom := specs{}
 		items := s.layer(b.root, nil, custom)
 		s.metadata(items)
-		nodes := make([]*yaml.Node, len(b.rendered))
-		for i, n := range b.rendered {
-			nodes[i] = content(n)
-		}
-		b.owners = s.resolve(items, nodes)
+		b.owners = s.resolve(items, b.nodes)
 		s.resolveVars(items, union(s.defaults["varReference"], custom["varReference"]))
 		b.items = map[string][]*item{}
 		for _, i := range items {

@@ -20,10 +20,10 @@ type step struct {
 	by    string // the field that name is from; empty for a scalar
 }
 
-// Locate returns the place of the field at a pointer into a rendered resource. A field that does not exist
+// Locate returns the place of the field at a pointer into the rendered resource at an index. A field that does not exist
 // has the place of its nearest existing parent.
-func (b *Build) Locate(resource *yaml.Node, pointer string) Place {
-	resource = content(resource)
+func (b *Build) Locate(index int, pointer string) Place {
+	resource := b.resource(index)
 	steps, missing := resolve(resource, pointer)
 	d := b.owner(resource)
 	for depth := len(steps); depth > 0; depth-- {
