@@ -222,11 +222,23 @@ func Isolate() (lacks []string) {
 // goMemory is the soft limit at which Go collects garbage harder, a tenth below the hard one.
 func goMemory(limit int64) int64 { return limit - limit/10 }
 
+// paceCollection sets how much garbage is left before it is collected, now and after each collection: twice what is in
+// use, as a third of the time went into it with less, but at most a quarter of the limit.
+func paceCollection(limit int64) {
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(s)
+	percent := int64(200)
+	if used := int64(s[0].Value.Uint64()); used > 0 {
+		percent = min(percent, limit/4*100/used)
+	}
+	debug.SetGCPercent(int(percent))
+	runtime.AddCleanup(new([16]byte), paceCollection, limit) // the next collection finds it unused
+}
+
 // confine puts this process under its limits.
 func confine(s setup) error {
 	debug.SetMemoryLimit(goMemory(s.Memory))
-	// From here on garbage is collected; see environment.
-	debug.SetGCPercent(200) // a third of the time went into it; the limit has it done more often where memory is short
+	paceCollection(s.Memory) // from here on garbage is collected; see environment
 	// A stack that grows is copied, so an eighth leaves room for both copies and what is on the heap; a
 	// runaway recursion then ends as what it is and not as lack of memory.
 	debug.SetMaxStack(int(min(max(s.Memory/8, 16<<20), 256<<20)))
