@@ -59,6 +59,8 @@ type Objects struct {
 	tip     *Objects            // the objects of the tip of the base branch; nil: there is only one tree
 	touched map[roots.Root]bool // roots that the change affects; tip has the same
 	views   map[string]*view    // by side, group/kind
+
+	external func() []roots.Root // the external roots in touched, sorted; set where there is a tip
 }
 
 // New returns the objects that the roots of a tree declare. named are the files and folders of the settings.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -53,6 +54,10 @@ func (d *Objects) Since(tip *Objects, touched []roots.Root) {
 		d.touched[root] = true
 	}
 	tip.touched = d.touched
+	d.external = sync.OnceValue(func() []roots.Root {
+		list := slices.SortedFunc(maps.Keys(d.touched), roots.Compare)
+		return slices.DeleteFunc(list, func(r roots.Root) bool { return !d.set.IsExternal(r) })
+	})
 }
 
 // Get implements admission.Cluster. These answer in order: the root of the reviewed object, the files of the settings,

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -161,7 +160,7 @@ func (d *Objects) mayDeploy(ctx context.Context, q query) []roots.Root {
 	switch {
 	case q.only != (roots.Root{}):
 	case d.tip != nil: // the tip answers for roots that the change does not affect
-		list = slices.SortedFunc(maps.Keys(d.touched), roots.Compare)
+		list = d.external()
 	default:
 		list = d.set.External()
 	}
