@@ -23,10 +23,13 @@ type Recorder struct {
 func Record(t Files) *Recorder { return &Recorder{Files: t, asked: Asked{}} }
 
 // Asked returns the recorded questions. Questions about files in a folder whose id was read are left out, unless a
-// symlink leads there.
+// symlink leads there, or may lead there: what does not exist may be the target of a symlink, outside the folder.
 func (r *Recorder) Asked() Asked {
 	asked := maps.Clone(r.asked)
-	maps.DeleteFunc(asked, func(q Question, _ string) bool {
+	maps.DeleteFunc(asked, func(q Question, answer string) bool {
+		if answer == "" {
+			return false
+		}
 		whole := false
 		for p := q.Name; r.asked[Question{Link, p}] == ""; p = path.Dir(p) {
 			if p == "." || p == "/" {

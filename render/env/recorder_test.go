@@ -47,6 +47,7 @@ func TestRecorderAsksForWhatIsRead(t *testing.T) {
 		for _, f := range txtar.Parse([]byte(recorded)).Files {
 			r.Write(f.Name, string(f.Data))
 		}
+		r.Symlink("../gone/new.yaml", "app/dangling.yaml")
 		p, text, _ := strings.Cut(edit, ":")
 		target, isLink := strings.CutPrefix(text, " ->")
 		if isLink || text == "" && p != "" {
@@ -82,6 +83,12 @@ func TestRecorderAsksForWhatIsRead(t *testing.T) {
 			_, _, _ = r.Lookup("app")
 			_, _, _ = r.ReadFile("app/sub/three.yaml")
 		}, "c app", []string{"other/four.yaml: x"}, []string{"app/one.yaml: x", "app/sub/three.yaml: x", "app/sub/new.yaml: x"}},
+		"a link to nowhere in a folder": {func(r *env.Recorder) {
+			_, _, _ = r.Lookup("app")
+			_, _, _ = r.ReadFile("app/dangling.yaml")
+			_, _ = r.ReadDir("app/dangling.yaml")
+		}, "c app, c app/dangling.yaml, n app/dangling.yaml", []string{"other/four.yaml: x", "gone/other.yaml: x"},
+			[]string{"gone/new.yaml: x", "app/one.yaml: x", "gone/new.yaml/a: x"}},
 		"through a link": {func(r *env.Recorder) { _, _, _ = r.ReadFile("link/one.yaml") }, "c link/one.yaml, l link/one.yaml",
 			[]string{"app/two.yaml: x"}, []string{"app/one.yaml: x", "link: ->other"}},
 		"the names in a linked folder": {func(r *env.Recorder) { _, _ = r.ReadDir("link") }, "l link, n link",
