@@ -115,10 +115,10 @@ func (w *worklist) clustersOfObject(one *Deployment, passed map[string]bool) (cl
 		passed[file] = true
 		var above []*Deployment
 		for _, other := range w.holding(one) {
-			switch {
-			case other == one && one.Kind == gitops.Flux: // the first object of a cluster deploys itself
+			switch itself := other.From == one.From && other.Where.Path == one.Where.Path && other.To == one.To; {
+			case itself && other.Kind == gitops.Flux: // the first object of a cluster deploys itself, and what is beside it
 				clusters = append(clusters, gitops.Cluster{By: gitops.ByFolder, Name: other.Path})
-			case other != one && w.isLive(other):
+			case !itself && w.isLive(other):
 				above = append(above, other)
 			}
 		}
