@@ -103,7 +103,9 @@ func cloneNode(n *yaml.Node) *yaml.Node {
 			return c
 		}
 		c := *n
-		copies[n] = &c
+		if n.Anchor != "" {
+			copies[n] = &c
+		}
 		c.Alias = clone(n.Alias)
 		c.Content = make([]*yaml.Node, len(n.Content))
 		for i, child := range n.Content {
