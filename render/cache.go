@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	kjson "sigs.k8s.io/json"
-
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/helm"
@@ -161,13 +159,13 @@ func (r *Rendering) Same(other *Renderer, target Target) bool {
 
 // remembered is the cached form of a rendering.
 type remembered struct {
-	Objects  []map[string]any        `json:"objects"`
-	Issues   map[int][]Issue         `json:"issues,omitempty"` // by the index of the resource
-	Made     map[int]json.RawMessage `json:"made,omitempty"`   // likewise: the object as Helm printed it, if it differs
-	Noted    bool                    `json:"noted,omitempty"`  // there are notes: see Rendering.Notes
-	Partial  bool                    `json:"partial,omitempty"`
-	Problems []doc.Error             `json:"problems,omitempty"` // of a partial rendering
-	Wants    []placedWant            `json:"wants,omitempty"`    // those that a line of the repository asks for
+	Objects  []map[string]any `json:"objects"`
+	Issues   map[int][]Issue  `json:"issues,omitempty"` // by the index of the resource
+	Made     map[int][]byte   `json:"made,omitempty"`   // likewise: the object as Helm printed it, if it differs
+	Noted    bool             `json:"noted,omitempty"`  // there are notes: see Rendering.Notes
+	Partial  bool             `json:"partial,omitempty"`
+	Problems []doc.Error      `json:"problems,omitempty"` // of a partial rendering
+	Wants    []placedWant     `json:"wants,omitempty"`    // those that a line of the repository asks for
 }
 
 // recall returns the cached rendering of a target, and its problems; nil where none is cached.
@@ -204,7 +202,7 @@ func (r *Renderer) recall(ctx context.Context, t Target) (*Rendering, []doc.Erro
 		}}
 		if data, ok := k.Made[i]; ok {
 			one.made = sync.OnceValue(func() (made map[string]any) {
-				_ = kjson.UnmarshalCaseSensitivePreserveInts(data, &made) // Put wrote valid JSON, and the disk cache verifies it
+				env.Decode(data, &made) // remember encoded it, and the disk cache verifies it
 				return made
 			})
 		}
@@ -249,7 +247,7 @@ func (r *Renderer) remember(out *Rendering, problems []doc.Error) {
 	if r.kept().Disk == nil {
 		return
 	}
-	k := remembered{Noted: out.notes != nil, Issues: map[int][]Issue{}, Made: map[int]json.RawMessage{}, Partial: out.Partial,
+	k := remembered{Noted: out.notes != nil, Issues: map[int][]Issue{}, Made: map[int][]byte{}, Partial: out.Partial,
 		Problems: problems, Objects: make([]map[string]any, len(out.Resources)), Wants: out.wants.placed()}
 	for i, res := range out.Resources {
 		k.Objects[i] = res.Object
@@ -257,11 +255,9 @@ func (r *Renderer) remember(out *Rendering, problems []doc.Error) {
 			k.Issues[i] = res.Issues
 		}
 		if res.made != nil {
-			data, err := json.Marshal(res.made())
-			if err != nil {
+			if k.Made[i] = env.Encode(res.made()); k.Made[i] == nil {
 				return
 			}
-			k.Made[i] = data
 		}
 	}
 	asked := out.asked

@@ -65,7 +65,7 @@ func (w *worklist) ready() *worklist {
 		w.work.Lock()
 		defer w.work.Unlock()
 		list := w.enter(w.index.Options().Charts)
-		added, _ := w.add(nil, w.objects(), nil)
+		added, _ := w.add(nil, w.objects(), func() []gitops.Object { return nil })
 		w.follow(append(list, added...), false)
 		w.follow(w.printed(), false)
 		for range maxFollowed {
@@ -82,7 +82,7 @@ func (w *worklist) printed() (added []*Deployment) {
 	deploying, context := gitops.Kinds()
 	for _, root := range w.index.Deploying.Charts() {
 		if w.standsAlone(root.Path, map[string]bool{}) {
-			more, _ := w.add(nil, w.rendered(root, deploying).objects, w.rendered(root, context).objects)
+			more, _ := w.add(nil, w.rendered(root, deploying).objects, func() []gitops.Object { return w.rendered(root, context).objects })
 			added = append(added, more...)
 		}
 	}
@@ -289,7 +289,7 @@ func (w *worklist) followOne(one *Deployment, external bool) []*Deployment {
 		return nil
 	}
 	takesOver := w.isLive(one) // a deployment that is not live replaces nothing
-	added, again := w.add(one, objects, w.rendered(root, context).objects)
+	added, again := w.add(one, objects, func() []gitops.Object { return w.rendered(root, context).objects })
 	if takesOver {
 		w.arrived(one, objects, again)
 	}
@@ -316,14 +316,15 @@ func (w *worklist) holdsDeployers(one *Deployment, external bool) bool {
 	return v != nil && v.Generated && first < len(files) && strings.HasPrefix(files[first], prefix)
 }
 
-// add adds what objects deploy. from is the deployment that renders the objects, nil where they are in files; read are
-// other rendered objects that they may refer to. add returns the new deployments. again has the deployments among from
-// and its deployers that the objects only repeat.
-func (w *worklist) add(from *Deployment, objects, read []gitops.Object) (added []*Deployment, again map[*Deployment]bool) {
+// add adds what objects deploy. from is the deployment that renders the objects, nil where they are in files; context
+// returns other rendered objects that those of Flux may refer to. add returns the new deployments. again has the
+// deployments among from and its deployers that the objects only repeat.
+func (w *worklist) add(from *Deployment, objects []gitops.Object, context func() []gitops.Object) (
+	added []*Deployment, again map[*Deployment]bool,
+) {
 	if len(objects) == 0 {
 		return nil, nil
 	}
-	_, context := gitops.Kinds()
 	wanted := map[string][]string{} // by kind, the names that these objects refer to
 	flux, others := false, []gitops.Object(nil)
 	for _, o := range objects {
@@ -333,7 +334,9 @@ func (w *worklist) add(from *Deployment, objects, read []gitops.Object) (added [
 		flux = flux || o.Kind == "Kustomization" || o.Kind == "HelmRelease"
 	}
 	if flux {
-		others = append(slices.Clone(read), slices.DeleteFunc(w.lookUp(context, wanted), func(o gitops.Object) bool {
+		_, kinds := gitops.Kinds()
+		read := context()
+		others = append(slices.Clone(read), slices.DeleteFunc(w.lookUp(kinds, wanted), func(o gitops.Object) bool {
 			return slices.ContainsFunc(read, o.Same)
 		})...)
 	}
