@@ -109,7 +109,7 @@ func (a asker) Answer(q env.Question) string {
 	case env.Deployed:
 		return a.key(a.target)
 	case env.Written:
-		return a.target.written(a.tree)
+		return a.target.written()
 	}
 	return env.Of(a.tree, q)
 }
@@ -270,7 +270,7 @@ func (r *Renderer) remember(out *Rendering, problems []doc.Error) {
 // askedWritten returns the questions that a rendering of a target and the places of its fields depend on. asked are
 // those of the rendering.
 func (r *Renderer) askedWritten(t Target, asked env.Asked) env.Asked {
-	written := env.Asked{{Kind: env.Written}: t.written(r.tree)}
+	written := env.Asked{{Kind: env.Written}: t.written()}
 	maps.Copy(written, asked)
 	return written
 }

@@ -1,11 +1,13 @@
 package render
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // Target is a root and how it is deployed. Package deploy makes targets.
@@ -66,25 +68,16 @@ func (t Target) clusters() []Cluster {
 	return t.Clusters
 }
 
-// written returns the object ids of the files that say how the target is deployed, because places depend on their
-// lines.
-func (t Target) written(in *tree.Tree) string {
+// written returns a digest of the places that say how the target is deployed: those of its fields are among them. They may
+// be in many files: of the object, of patches, and of variables and values that the object names.
+func (t Target) written() string {
 	if t.By == nil {
 		return ""
 	}
-	files := []string{t.By.Where.Path}
-	if t.By.Release != nil {
-		files = append(files, t.By.Release.Chart.Where.Path)
-	}
-	if e := t.By.External; e != nil && e.Release != nil {
-		files = append(files, e.Release.Chart.Where.Path)
-	}
-	text := t.Object
-	for _, p := range files {
-		_, e, _ := in.Lookup(p) // a missing file has an empty id
-		text += " " + e.ID
-	}
-	return text
+	h := sha256.New()
+	h.Write(env.Encode(t.By.Deployment))
+	fmt.Fprint(h, t.By.Virtual.Lines())
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // key identifies the content of a target's rendering. Objects that deploy a folder in the same way share it.

@@ -34,7 +34,7 @@ const (
 	Wanted   Kind = 'r' // the objects that an object of Argo CD or Flux refers to, by gitops.Wanted as JSON
 	Versions Kind = 'v' // the API versions of a root's clusters, by the requested ones as JSON
 	Deployed Kind = 'd' // how the root is deployed that the result is about
-	Written  Kind = 'w' // the files that say how it is deployed, because of their lines
+	Written  Kind = 'w' // the places that say how it is deployed
 )
 
 // Question is something that a result depends on.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -46,6 +47,14 @@ func (v *Virtual) Place(number, column int) Position {
 		p.Column = column
 	}
 	return p
+}
+
+// Lines returns the places of the lines as text.
+func (v *Virtual) Lines() string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(v.lines)
 }
 
 // Edit returns the kustomization of a deployment as its controller builds it, nil where the folder's own is built
