@@ -152,28 +152,75 @@ resources: [a.yaml]
 	}
 }
 
-// A repository that lacks objects is never checked as if it held nothing, and nothing of that is kept.
+// A repository that lacks objects is never checked as if it held nothing, and nothing of that is kept, in the process or on
+// disk.
 func TestDamagedRepository(t *testing.T) {
 	r := treetest.New(t)
-	base := r.Commit("-- apps/a/b/kustomization.yaml --\nresources: [x.yaml]\n-- apps/a/b/x.yaml --\n{apiVersion: v1, " +
-		"kind: ConfigMap, metadata: {name: a}}\n")
+	base := r.Commit(`
+-- apps/a/b/kustomization.yaml --
+resources: [x.yaml]
+-- apps/a/b/x.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
+-- deploys/app.yaml --
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: app, namespace: argocd}
+spec:
+  source: {repoURL: 'https://git.example.com/fleet', path: apps/a/b, targetRevision: HEAD}
+  destination: {server: 'https://kubernetes.default.svc', namespace: shop}
+-- apps/a/b/.argocd-source.yaml --
+kustomize: {namePrefix: x-}
+-- deploys/flux.yaml --
+` + strings.Replace(fluxKustomization("./apps/a", "one"), "{substitute:", "{substituteFrom: [{kind: ConfigMap, name: vars}], substitute:", 1) + `
+-- deploys/source.yaml --
+` + fleet + `
+-- deploys/vars.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: vars, namespace: ops}, data: {a: b}}
+`)
 	head := r.Commit("-- apps/a/b/x.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v}}\n")
-	for _, path := range []string{"apps", "apps/a", "apps/a/b", "apps/a/b/kustomization.yaml", "apps/a/b/x.yaml"} {
-		file, data := r.Lose(r.Rev(head + ":" + path))
-		change := report.Change{GitDir: r.GitDir, Cache: t.TempDir(), Rules: base, Base: base, Head: head}
-		rep, err := (&checks.Checker{}).Run(t.Context(), change)
-		if err == nil && rep.Conclusion != report.Failure {
-			t.Errorf("without %s: %s", path, rep.Title)
-		}
-		if err := os.WriteFile(file, data, 0o444); err != nil {
-			t.Fatal(err)
-		}
-		whole := change
-		whole.Cache = ""
-		if got, want := reportText(t, &checks.Checker{}, change), reportText(t, &checks.Checker{}, whole); got != want {
-			t.Errorf("with what was kept without %s:\n%s\nwant:\n%s", path, got, want)
+	for _, path := range []string{"apps", "apps/a", "apps/a/b", "apps/a/b/kustomization.yaml", "apps/a/b/x.yaml", "deploys", "deploys/app.yaml",
+		"apps/a/b/.argocd-source.yaml", "deploys/flux.yaml", "deploys/source.yaml", "deploys/vars.yaml"} {
+		for _, before := range []bool{false, true} {
+			change := report.Change{GitDir: r.GitDir, Cache: t.TempDir(), Rules: base, Base: base, Head: head, All: true}
+			query := report.Query{GitDir: r.GitDir, Cache: change.Cache, Tree: head, Show: report.ShowRoots}
+			if before { // the heads of the objects are known, and what they deploy is not
+				first := change
+				first.Repository = []string{"https://git.example.com/another"}
+				_ = reportText(t, &checks.Checker{}, first)
+			}
+			var warm checks.Checker
+			file, data := r.Lose(r.Rev(head + ":" + path))
+			rep, err := warm.Run(t.Context(), change)
+			if err == nil && rep.Conclusion != report.Failure && !before {
+				t.Errorf("without %s: %s", path, rep.Title)
+			}
+			_, _ = warm.Show(t.Context(), query)
+			if err := os.WriteFile(file, data, 0o444); err != nil {
+				t.Fatal(err)
+			}
+			whole := change
+			whole.Cache = ""
+			want := reportText(t, &checks.Checker{}, whole)
+			for name, c := range map[string]*checks.Checker{"in the process": &warm, "on disk": {}} {
+				if got := reportText(t, c, change); got != want {
+					t.Errorf("with what was kept %s without %s (%t):\n%s\nwant:\n%s", name, path, before, got, want)
+				}
+				if got, want := showing(t, c, query), showing(t, &checks.Checker{}, report.Query{GitDir: r.GitDir, Tree: head, Show: report.ShowRoots}); got != want {
+					t.Errorf("with what was kept %s without %s (%t):\n%s\nwant:\n%s", name, path, before, got, want)
+				}
+			}
 		}
 	}
+}
+
+func showing(t *testing.T, c *checks.Checker, q report.Query) string {
+	t.Helper()
+	q.Output = "json"
+	answer, err := c.Show(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer.Text)
 }
 
 // What a check works out before something has to be fetched is not worked out again in the next round, whoever does that.

@@ -55,3 +55,11 @@ func (c *Checker) of(gitDir, folder string) *kept {
 	c.kept = c.kept[:min(len(c.kept), maxKept)]
 	return k
 }
+
+// forgetAfter drops the kept results of a repository after an error: those that were made of files that could not be read
+// would stay valid.
+func (c *Checker) forgetAfter(err *error, k *kept) {
+	if *err != nil {
+		c.kept = slices.DeleteFunc(c.kept, func(other *kept) bool { return other == k })
+	}
+}

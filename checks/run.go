@@ -17,19 +17,20 @@ import (
 
 // Run checks one change and returns the report, which contains the errors of the change itself. It fails for errors of
 // the repository or the machine.
-func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report, error) {
+func (c *Checker) Run(ctx context.Context, change report.Change) (out *report.Report, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.of(change.GitDir, change.Cache)
 	if out := k.report(change, c.PreviewTime); out != nil {
 		return out, nil
 	}
+	defer c.forgetAfter(&err, k)
 	begun := time.Now()
 	repo, err := open(ctx, change, k)
 	if err != nil {
 		return nil, err
 	}
-	out, err := c.check(ctx, change, repo, k)
+	out, err = c.check(ctx, change, repo, k)
 	if err = repo.close(err); err != nil {
 		return nil, err
 	}

@@ -28,11 +28,11 @@ import (
 // Show answers a query about what a tree deploys: its roots, the objects of one root, or their places. It uses the
 // caches of earlier checks. Errors of the query are in the answer; it fails for errors of the repository or the
 // machine.
-func (c *Checker) Show(ctx context.Context, q report.Query) (*report.Showing, error) {
+func (c *Checker) Show(ctx context.Context, q report.Query) (out *report.Showing, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.of(q.GitDir, q.Cache)
-	defer k.renderings.Save()
+	defer c.forgetAfter(&err, k)
 	objects, err := tree.Open(ctx, tree.Config{GitDir: q.GitDir, Alternates: q.Alternates, Git: q.Git, Store: &k.blobs})
 	if err != nil {
 		return nil, err
@@ -59,9 +59,12 @@ func (c *Checker) Show(ctx context.Context, q report.Query) (*report.Showing, er
 	if s.Show == report.ShowPlaces {
 		s.config.AttemptSteps = placesSteps
 	}
-	out, err := s.show(ctx)
+	out, err = s.show(ctx)
 	if err := cmp.Or(err, objects.Err(), from.Err()); err != nil {
 		return nil, err
+	}
+	if ctx.Err() == nil {
+		k.renderings.Save()
 	}
 	if wanted, err := from.Wanted(own.Sources.Allow); wanted != nil || err != nil {
 		return &report.Showing{Wanted: wanted}, err
