@@ -152,6 +152,34 @@ resources: [a.yaml]
 	}
 }
 
+// What an ApplicationSet deploys is not answered from a check with another limit of the size of files that it reads.
+func TestCacheFollowsFileLimit(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit("-- deploys/set.yaml --\n" + strings.Replace(generatedFrom("x"), "directories: [{path: 'x'}]", "files: [{path: one.json}]", 1) +
+		"-- one.json --\n" + `{"a": "` + strings.Repeat("a", 1000) + `"}` + `
+-- kustomization.yaml --
+resources: [cm.yaml]
+-- cm.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v}}
+`)
+	head := r.Commit("-- cm.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: w}}\n")
+	strict := r.Commit("-- .lintel.yaml --\nlimits: {fileBytes: 900}\n")
+	cache, seen := t.TempDir(), map[string]bool{}
+	for _, rules := range []string{base, strict, base, strict} {
+		change := report.Change{GitDir: r.GitDir, Rules: rules, Base: base, Head: head, All: true,
+			Repository: []string{"https://git.example.com/fleet"}, Now: time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)}
+		want := reportText(t, &checks.Checker{}, change)
+		seen[want] = true
+		change.Cache = cache
+		if got := reportText(t, &checks.Checker{}, change); got != want {
+			t.Errorf("got:\n%s\nwant:\n%s", got, want)
+		}
+	}
+	if len(seen) != 2 {
+		t.Error("the limit changes nothing")
+	}
+}
+
 // A repository that lacks objects is never checked as if it held nothing, and nothing of that is kept, in the process or on
 // disk.
 func TestDamagedRepository(t *testing.T) {

@@ -3,6 +3,7 @@ package deploy
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"path"
 	"regexp"
@@ -31,7 +32,7 @@ var chartTextTable = env.Table{Name: "charttext"}
 
 // chartText reads a file of the repository, or all files in a folder.
 func (w *worklist) chartText(dir string) chartText {
-	key := tree.State(w.index.Tree(), dir)
+	key := fmt.Sprint(w.index.Tree().BlobLimit(), " ", tree.State(w.index.Tree(), dir)) // a larger file cannot be read
 	memory := w.cache.Memory()
 	if known, ok := env.Get[chartText](memory, chartTextTable, key, nil); ok {
 		return known

@@ -103,6 +103,7 @@ func (w *worklist) once(key string, found func(gitops.Wanted) string,
 	evaluate func(gitops.Tree, func(gitops.Wanted)) gitops.Evaluation,
 ) gitops.Evaluation {
 	memory := w.cache.Memory()
+	key = fmt.Sprint(w.index.Tree().BlobLimit(), " ", key) // a larger file cannot be read
 	if known, ok := env.Get[gitops.Evaluation](memory, evaluationTable, key, referring{w.index.Tree(), found}); ok {
 		return known
 	}
