@@ -26,7 +26,7 @@ type Kind byte
 
 // The kinds of questions.
 const (
-	Content  Kind = 'c' // the entry at a path: the object id of a file, or of a folder after a slash; empty: there is none
+	Content  Kind = 'c' // the entry at a path: the object id of a file, or of a folder after a slash, and where a symlink leads; empty: there is none
 	Link     Kind = 'l' // the target of a path with symlinks
 	Listing  Kind = 'n' // the names and kinds of the entries of a folder; empty: there is no such folder
 	Source   Kind = 's' // the digest of a remote source (remote.Sources.Digest), by the want as JSON
@@ -144,6 +144,9 @@ func Of(t tree.Reader, q Question) string {
 	content := e.ID
 	if e.Kind == tree.Dir {
 		content = "/" + content
+	}
+	if real != q.Name { // what became a symlink to equal content is read at another place
+		content += " " + real
 	}
 	return content
 }

@@ -24,6 +24,8 @@ const recorded = `
 3
 -- other/four.yaml --
 4
+-- other/one.yaml --
+1
 `
 
 // treeAnswers answers questions about a tree.
@@ -72,7 +74,7 @@ func TestRecorderAsksForWhatIsRead(t *testing.T) {
 		bad  []string // edits that change it
 	}{
 		"a file": {func(r *env.Recorder) { _, _, _ = r.ReadFile("app/one.yaml") }, "c app/one.yaml",
-			[]string{"app/two.yaml: x", "app/new.yaml: x"}, []string{"app/one.yaml: x", "app/one.yaml:"}},
+			[]string{"app/two.yaml: x", "app/new.yaml: x"}, []string{"app/one.yaml: x", "app/one.yaml:", "app/one.yaml: ->../other/one.yaml"}},
 		"a file that does not exist": {func(r *env.Recorder) { _, _, _ = r.ReadFile("app/gone.yaml") }, "c app/gone.yaml",
 			[]string{"app/one.yaml: x"}, []string{"app/gone.yaml: x"}},
 		"the names in a folder": {func(r *env.Recorder) { _, _ = r.ReadDir("app") }, "n app",
