@@ -141,7 +141,7 @@ func find[T any](m *Memory, of Table, key string, now Answerer) (value T, asked 
 		r.used = true
 		if r.value == nil {
 			if !Decode(r.data, &value) {
-				return value, nil, false
+				return *new(T), nil, false // value may have parts
 			}
 			if !of.Apart && m.hold(r.data) {
 				r.value = value
