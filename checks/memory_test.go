@@ -20,7 +20,7 @@ import (
 // include roots of all kinds, with everything that a cached answer may depend on: files, folders, links, missing files,
 // objects of other roots, API versions, and what deploys the root.
 var variants = map[string][]string{
-	".lintel.yaml":           {"", "context: [cluster.yaml]\n", "roots: {exclude: [plain]}\n"},
+	".lintel.yaml":           {"", "context: [cluster.yaml]\n", "roots: {exclude: [plain]}\n", "limits: {fileBytes: 400}\n"},
 	"cluster.yaml":           {"", labelledNamespace("shop", "a"), labelledNamespace("shop", "b")},
 	"policies/team.yaml":     {requireLabel("team"), requireLabel("tier"), ""},
 	"policies/labelled.yaml": {labelledPolicy, ""},
@@ -56,7 +56,8 @@ var variants = map[string][]string{
 		releaseOf("r", "shop", "./chart", "size: 1, team: b"),
 		releaseOf("r", "shop", "./nochart", "size: 1"), ""},
 	"deploys/flux.yaml": {"", fluxKustomization("./flux", "one"),
-		fluxKustomization("./flux", "two"), fluxKustomization("./apps", "one")},
+		fluxKustomization("./flux", "two"), fluxKustomization("./apps", "one"), variablesFrom("vars"), variablesFrom("vars")},
+	"deploys/vars.yaml":  {"", variablesOf("vars", "one"), variablesOf("vars", "two"), variablesOf("others", "one")},
 	"flux/cm.yaml":       {configMapOf("fluxed", "team: ${team}", "k: v"), configMapOf("fluxed", "", "k: ${team}")},
 	"apps/one/cm.yaml":   {configMapOf("one", "", "k: v"), configMapOf("one", "team: a", "k: v"), ""},
 	"apps/other/cm.yaml": {configMapOf("other", "", "k: v"), ""},
@@ -130,6 +131,15 @@ func fluxKustomization(path, team string) string {
 	return "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: flux, namespace: ops}\nspec:\n" +
 		"  path: " + path + "\n  prune: true\n  sourceRef: {kind: GitRepository, name: fleet}\n  targetNamespace: shop\n" +
 		"  postBuild: {substitute: {team: " + team + "}}\n"
+}
+
+// variablesFrom is a Kustomization of Flux with the variables of a ConfigMap.
+func variablesFrom(name string) string {
+	return strings.Replace(fluxKustomization("./flux", "one"), "substitute: {team: one}", "substituteFrom: [{kind: ConfigMap, name: "+name+"}]", 1)
+}
+
+func variablesOf(name, team string) string {
+	return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: ops}, data: {team: " + team + "}}\n"
 }
 
 // After any sequence of edits, a check gives the same report with caches in the process or on disk as without.
