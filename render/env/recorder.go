@@ -23,7 +23,7 @@ type Recorder struct {
 func Record(t Files) *Recorder { return &Recorder{Files: t, asked: Asked{}} }
 
 // Asked returns the recorded questions. Questions about files in a folder whose id was read are left out, unless a
-// symlink leads there, or may lead there: what does not exist may be the target of a symlink, outside the folder.
+// symlink leads there. What does not exist is always asked for: a symlink in the folder may name it.
 func (r *Recorder) Asked() Asked {
 	asked := maps.Clone(r.asked)
 	maps.DeleteFunc(asked, func(q Question, answer string) bool {
