@@ -3,6 +3,7 @@ package env
 import (
 	"maps"
 	"path"
+	"slices"
 
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -23,11 +24,11 @@ type Recorder struct {
 func Record(t Files) *Recorder { return &Recorder{Files: t, asked: Asked{}} }
 
 // Asked returns the recorded questions. Questions about files in a folder whose id was read are left out, unless a
-// symlink leads there. What does not exist is always asked for: a symlink in the folder may name it.
+// symlink leads there, or may lead there as soon as its target exists.
 func (r *Recorder) Asked() Asked {
 	asked := maps.Clone(r.asked)
 	maps.DeleteFunc(asked, func(q Question, answer string) bool {
-		if answer == "" {
+		if answer == "" && !r.isMissing(q.Name) {
 			return false
 		}
 		whole := false
@@ -41,6 +42,18 @@ func (r *Recorder) Asked() Asked {
 		return false
 	})
 	return asked
+}
+
+// isMissing reports whether a path does not exist because its folder has no such entry, so that no symlink is involved.
+func (r *Recorder) isMissing(p string) bool {
+	dir, name := path.Split(p)
+	dir = path.Clean(dir)
+	real, _, err := r.Files.Lookup(dir)
+	if err != nil || real != dir {
+		return false
+	}
+	list, err := r.Files.ReadDir(dir)
+	return err == nil && !slices.ContainsFunc(list, func(e tree.Entry) bool { return e.Name == name })
 }
 
 // Lookup implements Files.
