@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -198,9 +200,12 @@ func (r *reader) reads(paths ...string) {
 
 func (r *reader) state() string { return digest(r.asked...) }
 
-// digest returns a digest of values.
+// digest returns a digest of values, without places unless a text is not UTF-8.
 func digest(parts ...any) string {
 	data, _ := json.Marshal(parts)
+	if bytes.Contains(data, []byte(`\ufffd`)) { // replaces what is not UTF-8
+		data = append(data, env.Encode(parts)...)
+	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

@@ -342,4 +342,11 @@ func TestReleaseDigest(t *testing.T) {
 			t.Errorf("the same digest:\n%s", spec)
 		}
 	}
+	binary := func(data string) string { // in base64
+		return digestOf(helmRelease(base+"\nvaluesFrom: [{kind: Secret, name: x, valuesKey: k, targetPath: a}]") +
+			"-- secret.yaml --\n{apiVersion: v1, kind: Secret, metadata: {name: x}, data: {k: " + data + "}}\n")
+	}
+	if binary("/w==") != binary("/w==") || binary("/w==") == binary("/g==") {
+		t.Error("bytes that are not UTF-8 do not count, or count differently each time")
+	}
 }
