@@ -346,7 +346,7 @@ func TestReleaseDigest(t *testing.T) {
 		return digestOf(helmRelease(base+"\nvaluesFrom: [{kind: Secret, name: x, valuesKey: k, targetPath: a}]") +
 			"-- secret.yaml --\n{apiVersion: v1, kind: Secret, metadata: {name: x}, data: {k: " + data + "}}\n")
 	}
-	if binary("/w==") != binary("/w==") || binary("/w==") == binary("/g==") {
-		t.Error("bytes that are not UTF-8 do not count, or count differently each time")
+	if binary("/w==") == binary("/g==") {
+		t.Error("bytes that are not UTF-8 do not count")
 	}
 }
