@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,21 +144,11 @@ func variablesOf(name, team string) string {
 // After any sequence of edits, a check gives the same report with caches in the process or on disk as without.
 // LINTEL_STEPS is the number of random edits, LINTEL_SEED the seed.
 func TestMemoryChangesNothing(t *testing.T) {
-	steps, seed := number(t, "LINTEL_STEPS", 12), number(t, "LINTEL_SEED", 1)
+	steps, seed := treetest.Number(t, "LINTEL_STEPS", 12), treetest.Number(t, "LINTEL_SEED", 1)
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
-	r := treetest.New(t)
-	paths, now := slices.Sorted(maps.Keys(variants)), map[string]string{}
-	set := func(p, text string) {
-		if now[p] != "" {
-			r.Remove(p)
-		}
-		if target, isLink := strings.CutPrefix(text, "->"); isLink {
-			r.Symlink(target, p)
-		} else if text != "" {
-			r.Write(p, text)
-		}
-		now[p] = text
-	}
+	r := treetest.NewWalk(t)
+	paths := slices.Sorted(maps.Keys(variants))
+	set, now := r.Set, r.Now
 	for _, p := range paths {
 		set(p, variants[p][0])
 	}
@@ -211,19 +200,6 @@ func moved(text string) string {
 		return rest
 	}
 	return line + text
-}
-
-func number(t *testing.T, variable string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(variable, err)
-	}
-	return n
 }
 
 // reportText is a report as text, without the fields about the work of the check.

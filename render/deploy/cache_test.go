@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,27 +119,11 @@ func described(t *testing.T, s *Set) (out []string) {
 // After any sequence of edits, what is deployed is the same with caches in the process or on disk as without.
 // LINTEL_STEPS is the number of random edits, LINTEL_SEED the seed.
 func TestCacheChangesNothing(t *testing.T) {
-	number := func(variable string, otherwise int) int {
-		if n, err := strconv.Atoi(os.Getenv(variable)); err == nil {
-			return n
-		}
-		return otherwise
-	}
-	random := rand.New(rand.NewPCG(uint64(number("LINTEL_SEED", 1)), 0))
+	random := rand.New(rand.NewPCG(uint64(treetest.Number(t, "LINTEL_SEED", 1)), 0))
 	pick := func(list []string) string { return list[random.IntN(len(list))] }
-	r := treetest.New(t)
-	objects, now := r.Objects(), map[string]string{}
-	set := func(p, text string) {
-		if now[p] != "" {
-			r.Remove(p)
-		}
-		if target, isLink := strings.CutPrefix(text, "->"); isLink {
-			r.Symlink(target, p)
-		} else if text != "" {
-			r.Write(p, text)
-		}
-		now[p] = text
-	}
+	r := treetest.NewWalk(t)
+	objects := r.Objects()
+	set, now := r.Set, r.Now
 	written := func() (text string) {
 		for range random.IntN(3) {
 			text += "---\n" + pick(parts)
@@ -165,7 +148,7 @@ func TestCacheChangesNothing(t *testing.T) {
 		return s
 	}
 	log, before, warm := []string{}, r.Snapshot(), &render.Cache{}
-	for range number("LINTEL_STEPS", 30) {
+	for range treetest.Number(t, "LINTEL_STEPS", 30) {
 		for range 1 + random.IntN(2) {
 			p, from := pick(writtenIn), pick(writtenIn)
 			switch random.IntN(8) {
