@@ -3,6 +3,7 @@ package env
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"maps"
@@ -265,7 +266,7 @@ func (m *Memory) Save() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, t := range m.tables {
-		if data := t.save(maxTable); data != nil {
+		if data := t.save(maxTable); len(data) > 0 {
 			_ = m.Disk.Put(m.scope(), name, data) // if it fails, the results are computed again
 		}
 	}
@@ -279,6 +280,13 @@ func (t *table) save(room int) (out []byte) {
 		return nil
 	}
 	t.changed = false
+	size := 0
+	for key, list := range t.records {
+		for _, r := range list {
+			size += len(key) + len(r.asked) + len(r.data) + 3*binary.MaxVarintLen32
+		}
+	}
+	out = make([]byte, 0, min(size, room))
 	used := func(list []*record) bool { return slices.ContainsFunc(list, func(r *record) bool { return r.used }) }
 	keys := slices.SortedFunc(maps.Keys(t.records), func(a, b string) int {
 		if first := used(t.records[a]); first != used(t.records[b]) {

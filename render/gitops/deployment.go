@@ -369,7 +369,7 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	wanted := func(n Wanted) []Object {
 		return slices.DeleteFunc(slices.Clone(byKind[n.Kind]), func(o Object) bool { return !n.selects(o) })
 	}
-	var found []Deployment
+	found := make([]Deployment, 0, len(objects))
 	var all problems
 	for _, object := range objects {
 		one := o.once(object, wanted)
