@@ -47,7 +47,7 @@ type answer struct {
 	worst  report.Result
 	fields map[string]fieldAnswer // fields that do not pass, by stable pointer
 	by     *engine.Exception      // the exception that covers the result
-	actions
+	action report.Action          // of its results; "" if there is none
 }
 
 type fieldAnswer struct {
@@ -77,7 +77,7 @@ func (p *comparison) answers(v *review.Answer) map[ruleKey]*answer {
 		}
 		result := stateOf(res)
 		if result != "" && !res.Mutation {
-			a.actions = a.with(actions{res.Enforce, !res.Enforce})
+			a.action = a.action.With(report.ActionOf(res.Enforce))
 		}
 		if loudness(result) > loudness(a.worst) {
 			a.worst = result
@@ -140,7 +140,7 @@ func (p *comparison) compare(out *rootPreview, before, after *review.Answer) {
 			applies[k.policy] = true
 		}
 		t := out.tallies.of(k.policy)
-		t.before, t.after = t.before.with(a.actions), t.after.with(b.actions)
+		t.Before, t.Action = t.Before.With(a.action), t.Action.With(b.action)
 		still[k.policy] = still[k.policy] || !quietResult(b.worst)
 		for _, d := range p.differences(k, a, b, before, after) {
 			if effects[k.policy] == nil {
@@ -157,7 +157,7 @@ func (p *comparison) compare(out *rootPreview, before, after *review.Answer) {
 		out.tallies.of(policy).Mutates++
 	}
 	for policy, list := range effects {
-		out.tallies.of(policy).add(list, still[policy])
+		count(out.tallies.of(policy), list, still[policy])
 	}
 }
 
@@ -227,14 +227,8 @@ func (p *comparison) differences(k ruleKey, a, b *answer, before, after *review.
 	return list
 }
 
-// policyTally counts the differences of a policy in one root.
-type policyTally struct {
-	report.PolicyPreview
-	before, after actions
-}
-
-// add counts one resource.
-func (t *policyTally) add(effects map[report.Effect]bool, still bool) {
+// count adds one resource to a tally. still says that the resource violates the policy after the merge.
+func count(t *report.PolicyPreview, effects map[report.Effect]bool, still bool) {
 	for effect, n := range map[report.Effect]*int{report.EffectFails: &t.Fails, report.EffectWarns: &t.Warns,
 		report.EffectRelaxed: &t.Relaxed, report.EffectUndecided: &t.Undecided} {
 		if effects[effect] {
@@ -245,39 +239,6 @@ func (t *policyTally) add(effects map[report.Effect]bool, still bool) {
 		t.Passes++
 	}
 	t.Roots = 1
-}
-
-// sum adds the counts of another root.
-func (t *policyTally) sum(other *policyTally) {
-	t.Applies += other.Applies
-	t.Mutates += other.Mutates
-	t.Fails += other.Fails
-	t.Warns += other.Warns
-	t.Relaxed += other.Relaxed
-	t.Passes += other.Passes
-	t.Undecided += other.Undecided
-	t.Roots += other.Roots
-	t.before, t.after = t.before.with(other.before), t.after.with(other.after)
-}
-
-// actions are the actions of a policy's results.
-type actions struct{ enforce, audit bool }
-
-func (a actions) with(other actions) actions {
-	return actions{a.enforce || other.enforce, a.audit || other.audit}
-}
-
-// action combines the actions; "" if there is no result.
-func (a actions) action() report.Action {
-	switch {
-	case a.enforce && a.audit:
-		return report.Mixed
-	case a.enforce:
-		return report.Enforce
-	case a.audit:
-		return report.Audit
-	}
-	return ""
 }
 
 // rootPreview is the differences for the resources of one root.
@@ -292,14 +253,14 @@ type rootPreview struct {
 	err         error
 }
 
-// tallies are those of policies by name.
-type tallies map[string]*policyTally
+// tallies are the actions and counts of policies by name.
+type tallies map[string]*report.PolicyPreview
 
 // of returns the tally of a policy. It adds an empty one if there is none.
-func (all tallies) of(policy string) *policyTally {
+func (all tallies) of(policy string) *report.PolicyPreview {
 	t := all[policy]
 	if t == nil {
-		t = &policyTally{}
+		t = &report.PolicyPreview{}
 		all[policy] = t
 	}
 	return t

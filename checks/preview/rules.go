@@ -225,10 +225,8 @@ func (p *comparison) listPolicies(all *gathered, e *rules.Edits) []report.Policy
 	}
 	list := []report.PolicyPreview{}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		t := all.tallies.of(name)
-		out := t.PolicyPreview
-		out.Policy, out.Action, out.Before, out.State = name, t.after.action(), t.before.action(), p.states[name]
-		out.Edit = cmp.Or(e.Policies[name], report.Unchanged)
+		out := *all.tallies.of(name)
+		out.Policy, out.State, out.Edit = name, p.states[name], cmp.Or(e.Policies[name], report.Unchanged)
 		info := cmp.Or(p.policies[1][name], p.policies[0][name])
 		switch {
 		case info != nil:

@@ -31,16 +31,12 @@ func newGathered() *gathered {
 
 func (g *gathered) add(one *rootPreview) {
 	for name, t := range one.tallies {
-		g.tallies.of(name).sum(t)
+		sum := g.tallies.of(name)
+		*sum = sum.With(*t)
 	}
 	for id, x := range one.exceptions {
-		all := g.exceptions[id]
-		all.Lets += x.Lets
-		all.Needless += x.Needless
-		if x.Lets > 0 {
-			all.Roots++
-		}
-		g.exceptions[id] = all
+		x.Roots = min(x.Lets, 1)
+		g.exceptions[id] = g.exceptions[id].With(x)
 	}
 	grown := map[differenceKind]bool{}
 	for _, d := range one.differences {

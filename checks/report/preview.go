@@ -40,24 +40,8 @@ func (p *Preview) With(q *Preview) *Preview {
 	both.Settings = union(slices.Clone(p.Settings), q.Settings)
 	both.Policies, both.Exceptions = slices.Clone(p.Policies), slices.Clone(p.Exceptions)
 	said := map[string]string{} // the combined notice, by the notices of the parts
-	for _, o := range q.Policies {
-		if i := slices.IndexFunc(both.Policies, o.same); i >= 0 {
-			sum := both.Policies[i].plus(o)
-			said[notice(both.Policies[i].Words())], said[notice(o.Words())] = notice(sum.Words()), notice(sum.Words())
-			both.Policies[i] = sum
-		} else {
-			both.Policies = append(both.Policies, o)
-		}
-	}
-	for _, x := range q.Exceptions {
-		if i := slices.IndexFunc(both.Exceptions, x.same); i >= 0 {
-			sum := both.Exceptions[i].plus(x)
-			said[notice(both.Exceptions[i].Words())], said[notice(x.Words())] = notice(sum.Words()), notice(sum.Words())
-			both.Exceptions[i] = sum
-		} else {
-			both.Exceptions = append(both.Exceptions, x)
-		}
-	}
+	both.Policies = added(both.Policies, q.Policies, PolicyPreview.same, said)
+	both.Exceptions = added(both.Exceptions, q.Exceptions, ExceptionPreview.same, said)
 	both.RootsIn = union(slices.Clone(p.RootsIn), q.RootsIn)
 	both.RootsOut = union(slices.Clone(p.RootsOut), q.RootsOut)
 	both.Findings = append(slices.Clone(p.Findings), q.Findings...)
@@ -75,6 +59,25 @@ func (p *Preview) With(q *Preview) *Preview {
 	both.Stats.Unrendered += q.Stats.Unrendered
 	both.Stats.Policies += q.Stats.Policies
 	return &both
+}
+
+// added adds the second list to the first: counts of the same policy or exception are added. It puts the combined notice
+// into said, by the notices of the parts.
+func added[T interface {
+	With(T) T
+	Words() string
+}](list, more []T, same func(a, b T) bool, said map[string]string) []T {
+	for _, o := range more {
+		i := slices.IndexFunc(list, func(l T) bool { return same(l, o) })
+		if i < 0 {
+			list = append(list, o)
+			continue
+		}
+		sum := list[i].With(o)
+		said[notice(list[i].Words())], said[notice(o.Words())] = notice(sum.Words()), notice(sum.Words())
+		list[i] = sum
+	}
+	return list
 }
 
 // Counts returns the sum over the policies of a preview; zero for a nil preview.
@@ -151,16 +154,17 @@ func (o PolicyPreview) same(other PolicyPreview) bool {
 	return o.Policy == other.Policy && o.Edit == other.Edit && o.Path == other.Path && o.Line == other.Line && o.State == other.State
 }
 
-func (o PolicyPreview) plus(other PolicyPreview) PolicyPreview {
-	o.Action, o.Before = o.Action.with(other.Action), o.Before.with(other.Before)
+// With adds the counts of another preview, and combines the actions.
+func (o PolicyPreview) With(other PolicyPreview) PolicyPreview {
+	o.Action, o.Before = o.Action.With(other.Action), o.Before.With(other.Before)
 	o.Partial = o.Partial || other.Partial
 	o.Applies, o.Mutates, o.Roots = o.Applies+other.Applies, o.Mutates+other.Mutates, o.Roots+other.Roots
 	o.PreviewCounts = o.Plus(other.PreviewCounts)
 	return o
 }
 
-// with combines two actions; "" is the action of a policy that applies to nothing.
-func (a Action) with(other Action) Action {
+// With combines two actions; "" is the action of a policy that applies to nothing.
+func (a Action) With(other Action) Action {
 	if a == "" || other == "" || a == other {
 		return cmp.Or(a, other)
 	}
@@ -219,7 +223,8 @@ func (x ExceptionPreview) same(other ExceptionPreview) bool {
 		x.Expired == other.Expired
 }
 
-func (x ExceptionPreview) plus(other ExceptionPreview) ExceptionPreview {
+// With adds the counts of another preview.
+func (x ExceptionPreview) With(other ExceptionPreview) ExceptionPreview {
 	x.Partial = x.Partial || other.Partial
 	x.Lets, x.Needless, x.Roots = x.Lets+other.Lets, x.Needless+other.Needless, x.Roots+other.Roots
 	return x

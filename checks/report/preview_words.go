@@ -11,7 +11,7 @@ const fewNames = 5
 
 // Words describes the change of a policy's results in one sentence: "policy require-labels (Enforce) would newly fail
 // for 12 resources in 4 roots".
-func (p *PolicyPreview) Words() string {
+func (p PolicyPreview) Words() string {
 	switch p.State {
 	case PolicyBroken:
 		return p.subject() + " has errors, so what it would do is not known"
@@ -31,7 +31,7 @@ func partly(partial bool) string {
 	return ""
 }
 
-func (p *PolicyPreview) words() string {
+func (p PolicyPreview) words() string {
 	subject := p.subject()
 	switch {
 	case p.Edit == Removed && p.Mutates > 0:
@@ -80,7 +80,7 @@ func enumeration(parts []string) string {
 	return strings.Join(parts[:last], ", ") + " and " + parts[last]
 }
 
-func (p *PolicyPreview) subject() string {
+func (p PolicyPreview) subject() string {
 	subject := "policy " + p.Policy
 	if p.Edit == Added {
 		subject = "new " + subject
@@ -97,9 +97,9 @@ func (p *PolicyPreview) subject() string {
 }
 
 // Words describes the effect of a changed exception in one sentence.
-func (x *ExceptionPreview) Words() string { return x.words() + partly(x.Partial) }
+func (x ExceptionPreview) Words() string { return x.words() + partly(x.Partial) }
 
-func (x *ExceptionPreview) words() string {
+func (x ExceptionPreview) words() string {
 	subject := "exception " + x.Exception
 	if x.Edit == Added {
 		subject = "new " + subject
