@@ -328,7 +328,8 @@ func (c *checker) metadata(at string, pattern any) {
 // literals.
 func (c *checker) operations(at string, conditions any) {
 	allowed := []string{"CREATE", "UPDATE", "DELETE", "CONNECT"}
-	walkMaps(conditions, at, func(pointer string, m map[string]any) {
+	jsonpointer.Walk(conditions, at, func(pointer string, value any) {
+		m, _ := value.(map[string]any)
 		operator, _ := m["operator"].(string)
 		key, _ := m["key"].(string)
 		if strings.ReplaceAll(key, " ", "") == "{{request.operation}}" {
@@ -346,20 +347,6 @@ func (c *checker) operations(at string, conditions any) {
 			}
 		}
 	})
-}
-
-func walkMaps(v any, at string, visit func(pointer string, m map[string]any)) {
-	switch v := v.(type) {
-	case []any:
-		for i, e := range v {
-			walkMaps(e, fmt.Sprintf("%s/%d", at, i), visit)
-		}
-	case map[string]any:
-		visit(at, v)
-		for k, e := range v {
-			walkMaps(e, at+"/"+jsonpointer.Escape(k), visit)
-		}
-	}
 }
 
 // patchPaths refuses variables in the paths of a JSON patch, where Kyverno does not resolve them

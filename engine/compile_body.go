@@ -32,11 +32,10 @@ type body struct {
 	assert        *assert.Tree
 }
 
-// alternative is a pattern. If it has no variables, it is compiled once. If it has, written is the pattern with the
-// variables unresolved, which is not used for matching; it is nil if that is no valid pattern.
+// alternative is a pattern. If it has no variables, it is compiled once.
 type alternative struct {
-	fixed, written *pattern.Pattern
-	tree           *variable.Tree
+	fixed *pattern.Pattern
+	tree  *variable.Tree
 }
 
 // alternatives is an anyPattern.
@@ -188,7 +187,8 @@ func (c *ruleCompiler) pattern(at string, raw any) *alternative {
 	if fixed, ok := tree.Constant(); ok {
 		return &alternative{fixed: c.fixedPattern(at, fixed)}
 	}
-	return &alternative{written: c.tryPattern(at, raw), tree: tree}
+	c.tryPattern(at, raw)
+	return &alternative{tree: tree}
 }
 
 func (c *ruleCompiler) anyPattern(at string, raw any) *alternatives {
@@ -229,19 +229,15 @@ func (c *ruleCompiler) fixedPattern(at string, raw any) *pattern.Pattern {
 }
 
 // tryPattern finds mistakes in a pattern whose variables have no values yet. The values of variables cannot be checked.
-// It returns nil if the pattern is not valid as written.
-func (c *ruleCompiler) tryPattern(at string, raw any) *pattern.Pattern {
-	p, err := pattern.Compile(raw)
+func (c *ruleCompiler) tryPattern(at string, raw any) {
+	_, err := pattern.Compile(raw)
 	var e *jsonpointer.Error
-	if !errors.As(err, &e) {
-		return p
+	if !errors.As(err, &e) || strings.Contains(e.Pointer, "{{") {
+		return
 	}
-	if s, ok := jsonpointer.At(raw, e.Pointer).(string); ok && strings.Contains(s, "{{") ||
-		strings.Contains(e.Pointer, "{{") {
-		return nil
+	if s, ok := jsonpointer.At(raw, e.Pointer).(string); !ok || !strings.Contains(s, "{{") {
+		c.failedBelow(at, err)
 	}
-	c.failedBelow(at, err)
-	return nil
 }
 
 // failed reports an error of a compiler whose document was the rule.

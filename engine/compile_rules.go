@@ -210,21 +210,18 @@ func (c *ruleCompiler) noVariables(pointer string) {
 	})
 }
 
+// walkStrings visits the strings in a value, including the keys of maps.
 func walkStrings(v any, pointer string, visit func(pointer, s string)) {
-	switch v := v.(type) {
-	case string:
-		visit(pointer, v)
-	case []any:
-		for i, e := range v {
-			walkStrings(e, fmt.Sprintf("%s/%d", pointer, i), visit)
+	jsonpointer.Walk(v, pointer, func(at string, v any) {
+		switch v := v.(type) {
+		case string:
+			visit(at, v)
+		case map[string]any:
+			for k := range v {
+				visit(at+"/"+jsonpointer.Escape(k), k)
+			}
 		}
-	case map[string]any:
-		for k, e := range v {
-			at := pointer + "/" + jsonpointer.Escape(k)
-			visit(at, k)
-			walkStrings(e, at, visit)
-		}
-	}
+	})
 }
 
 // text is a message with variables.

@@ -149,7 +149,7 @@ func (f *frame) deny(b *body) verdict {
 	var message string
 	var reads []string
 	if d.conditions != nil {
-		met, _, err := d.conditions.Holds(f.scope)
+		met, words, err := d.conditions.Holds(f.scope)
 		if f.log.On() {
 			f.log.Add(d.conditions.Explain(f.scope, trace.Deny)...)
 		}
@@ -163,11 +163,7 @@ func (f *frame) deny(b *body) verdict {
 			f.wish(d.conditions.Remedies(f.scope))
 		}
 		// Most objects have no violation, so the failing fields are determined only for those that do.
-		out, err := d.conditions.Evaluate(f.scope)
-		if err != nil {
-			return broken("failed to check deny conditions", err)
-		}
-		message, reads = out.Message, out.Reads
+		message, reads = words, d.conditions.Reads(f.scope, true)
 	}
 	fields := f.trace(reads)
 	if d.conditions == nil {
@@ -176,9 +172,7 @@ func (f *frame) deny(b *body) verdict {
 	}
 	if b.preconditions != nil && len(fields) == 1 && fields[0] == "" {
 		// If the deny conditions read nothing of the object, the preconditions are what causes the denial.
-		if out, err := b.preconditions.Evaluate(f.scope); err == nil {
-			fields = f.trace(out.Reads)
-		}
+		fields = f.trace(b.preconditions.Reads(f.scope, true))
 	}
 	own, ok := f.resolve(f.rule.message)
 	switch {

@@ -209,7 +209,11 @@ func (f *frame) locate(e element) (pointer string, ok bool) {
 	if m, ok := e.value().(map[string]any); ok && m != nil {
 		if f.review.places == nil {
 			f.review.places = map[uintptr]string{}
-			indexMaps(f.request.CurrentObject(), "", f.review.places)
+			jsonpointer.Walk(f.request.CurrentObject(), "", func(at string, v any) {
+				if m, isMap := v.(map[string]any); isMap {
+					f.review.places[reflect.ValueOf(m).Pointer()] = at
+				}
+			})
 		}
 		pointer, ok = f.review.places[reflect.ValueOf(m).Pointer()]
 		return pointer, ok
@@ -230,18 +234,4 @@ func (f *frame) locate(e element) (pointer string, ok bool) {
 		return spots[e.index], true
 	}
 	return "", false
-}
-
-func indexMaps(v any, at string, into map[uintptr]string) {
-	switch v := v.(type) {
-	case map[string]any:
-		into[reflect.ValueOf(v).Pointer()] = at
-		for k, e := range v {
-			indexMaps(e, at+"/"+jsonpointer.Escape(k), into)
-		}
-	case []any:
-		for i, e := range v {
-			indexMaps(e, at+"/"+strconv.Itoa(i), into)
-		}
-	}
 }

@@ -1,6 +1,10 @@
 package admission
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+)
 
 // WithDefaults gives objects of the built-in kinds the values that the API server gives fields nobody set.
 //
@@ -22,7 +26,7 @@ func WithDefaults(o Object) Object {
 	if give == nil {
 		return o
 	}
-	out, _ := clone(o).(object)
+	out, _ := jsonpointer.Copy(o, func(scalar any) any { return scalar }).(object)
 	dropNulls(out)
 	give(out)
 	return out
@@ -124,24 +128,6 @@ func each(o object, field string, do func(object)) {
 			do(c)
 		}
 	}
-}
-
-func clone(v any) any {
-	switch v := v.(type) {
-	case object:
-		out := make(object, len(v)+4)
-		for k, e := range v {
-			out[k] = clone(e)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = clone(e)
-		}
-		return out
-	}
-	return v
 }
 
 // https://kubernetes.io/docs/reference/kubernetes-api/service-resources/service-v1/

@@ -43,21 +43,6 @@ type condition struct {
 	fixed    test           // the comparison with a value that holds no variables
 }
 
-// Outcome is the result of a set of conditions.
-type Outcome struct {
-	Matched bool
-
-	// Reads are RFC 6901 pointers into the root of the scope ("/request/object/spec/replicas") to what the deciding
-	// conditions read: for a set that is met the conditions that are met, otherwise those that are not. If only some
-	// elements of a list decided, the pointers lead to these. Sorted and unique.
-	Reads []string
-
-	// Message is composed of the messages of the conditions as Kyverno does it: of the ones that are met for a set that
-	// is met, otherwise of those that are not, as far as they were evaluated. Variables in it are resolved, or left as
-	// written if they cannot be.
-	Message string
-}
-
 // EvaluationError describes which condition could not be evaluated. It wraps the error of the variable:
 // *jmespath.NotFoundError, *admission.NeedsClusterError and others.
 type EvaluationError struct {
@@ -73,9 +58,11 @@ func (e *EvaluationError) Unwrap() error { return e.Err }
 
 func lastToken(pointer string) string { return pointer[strings.LastIndexByte(pointer, '/')+1:] }
 
-// Holds evaluates the set without finding out which conditions decided: the fast way, for preconditions and for deny
-// rules that mostly allow. It evaluates the conditions in order and stops when the result is known. The error is an
-// *EvaluationError.
+// Holds evaluates the conditions in order and stops when the result is known. The error is an *EvaluationError.
+//
+// The message is composed of the messages of the conditions as Kyverno does it: of the ones that are met for a set that
+// is met, otherwise of those that are not, as far as they were evaluated. Variables in it are resolved, or left as
+// written if they cannot be.
 func (s *Set) Holds(sc *variable.Scope) (met bool, message string, err error) {
 	var messages []string
 	for i := range s.blocks {
@@ -89,18 +76,6 @@ func (s *Set) Holds(sc *variable.Scope) (met bool, message string, err error) {
 		messages = append(messages, message)
 	}
 	return true, joinNonEmpty(messages, s.joint), nil
-}
-
-// Evaluate evaluates the set and finds the conditions that decided. The error is an *EvaluationError. Conditions that
-// are evaluated only to find more fields give no error.
-func (s *Set) Evaluate(sc *variable.Scope) (Outcome, error) {
-	met, message, err := s.Holds(sc)
-	if err != nil {
-		return Outcome{}, err
-	}
-	reads := s.decided(sc, met)
-	slices.Sort(reads)
-	return Outcome{Matched: met, Reads: slices.Compact(reads), Message: message}, nil
 }
 
 // holds evaluates any up to the first condition that is met, and all up to the first that is not. It evaluates all even

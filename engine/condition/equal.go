@@ -1,6 +1,8 @@
 package condition
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/lintel-bot/lintel/engine/pattern"
@@ -103,29 +105,11 @@ func deepEqual(a, b any) bool {
 	switch typed := a.(type) {
 	case map[string]any:
 		other, ok := b.(map[string]any)
-		if !ok || len(typed) != len(other) {
-			return false
-		}
-		for k, v := range typed {
-			w, ok := other[k]
-			if !ok || !deepEqual(v, w) {
-				return false
-			}
-		}
-		return true
+		return ok && maps.EqualFunc(typed, other, deepEqual)
 	case []any:
 		other, ok := b.([]any)
-		if !ok || len(typed) != len(other) {
-			return false
-		}
-		for i, v := range typed {
-			if !deepEqual(v, other[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	if _, ok := number(a); ok {
+		return ok && slices.EqualFunc(typed, other, deepEqual)
+	case int64, float64:
 		return sameNumber(a, b)
 	}
 	switch b.(type) {

@@ -10,10 +10,12 @@ import (
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
-// decided collects what the deciding conditions read: for a set that is met the conditions that are met, otherwise the
-// unmet ones of the first block that is not met. It evaluates every such condition, not only the first, so that it
-// finds all fields of a resource that have to change.
-func (s *Set) decided(sc *variable.Scope, met bool) []string {
+// Reads returns RFC 6901 pointers into the root of the scope ("/request/object/spec/replicas") to what the deciding
+// conditions read, sorted and each once. met is the result of Holds. For a set that is met these are the conditions that
+// are met, otherwise the unmet ones of the first block that is not met. If only some elements of a list decided, the
+// pointers lead to these. It evaluates every such condition, not only the first, so that it finds all fields of a
+// resource that have to change; their errors are ignored.
+func (s *Set) Reads(sc *variable.Scope, met bool) []string {
 	var reads []string
 	for i := range s.blocks {
 		b := &s.blocks[i]
@@ -40,7 +42,8 @@ func (s *Set) decided(sc *variable.Scope, met bool) []string {
 		}
 		break
 	}
-	return reads
+	slices.Sort(reads)
+	return slices.Compact(reads)
 }
 
 // readsIf returns what the condition reads if its result is want.

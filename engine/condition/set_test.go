@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -170,20 +169,17 @@ func TestEvaluate(t *testing.T) {
 		t.Run(tt.set, func(t *testing.T) {
 			s := mustCompile(t, tt.set)
 			sc := scope(t)
-			got, err := s.Evaluate(sc)
+			met, message, err := s.Holds(sc)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Matched != tt.met || !slices.Equal(got.Reads, tt.reads) {
-				t.Errorf("got %v %q, want %v %q", got.Matched, got.Reads, tt.met, tt.reads)
+			reads := s.Reads(sc, met)
+			if met != tt.met || !slices.Equal(reads, tt.reads) {
+				t.Errorf("got %v %q, want %v %q", met, reads, tt.met, tt.reads)
 			}
-			met, message, err := s.Holds(sc)
-			if met != got.Matched || message != got.Message || err != nil {
-				t.Errorf("Holds says %v %q %v", met, message, err)
-			}
-			again, err := s.Evaluate(sc)
-			if err != nil || !reflect.DeepEqual(got, again) {
-				t.Errorf("first %+v, then %+v, %v", got, again, err)
+			again, same, err := s.Holds(sc)
+			if more := s.Reads(sc, met); err != nil || again != met || same != message || !slices.Equal(more, reads) {
+				t.Errorf("first %v %q %q, then %v %q %q, %v", met, message, reads, again, same, more, err)
 			}
 		})
 	}
@@ -207,7 +203,7 @@ func TestEvaluateErrors(t *testing.T) {
 			"/all/0/key", true},
 	}
 	for _, tt := range tests {
-		_, err := mustCompile(t, tt.set).Evaluate(scope(t))
+		_, _, err := mustCompile(t, tt.set).Holds(scope(t))
 		var ee *EvaluationError
 		if !errors.As(err, &ee) || ee.Pointer != tt.pointer || IsNotFound(err) != tt.notFound {
 			t.Errorf("%s: %v", tt.set, err)
@@ -247,9 +243,9 @@ func TestMessages(t *testing.T) {
 		{`{all: [` + m("a", "no {{ missing }}") + `]}`, true, "no {{ missing }}"},
 	}
 	for _, tt := range tests {
-		got, err := mustCompile(t, tt.set).Evaluate(scope(t))
-		if err != nil || got.Matched != tt.met || got.Message != tt.message {
-			t.Errorf("%s: %+v, %v; want %q", tt.set, got, err, tt.message)
+		met, message, err := mustCompile(t, tt.set).Holds(scope(t))
+		if err != nil || met != tt.met || message != tt.message {
+			t.Errorf("%s: %v %q, %v; want %q", tt.set, met, message, err, tt.message)
 		}
 	}
 }
@@ -299,17 +295,20 @@ func TestCompileErrors(t *testing.T) {
 func TestEvaluateConcurrently(t *testing.T) {
 	s := mustCompile(t, `{all: [{key: "{{ request.object.spec.containers[].image }}", operator: AnyNotIn, `+
 		`value: "{{ allowed }}", message: "{{ request.object.metadata.name }}"}]}`)
-	want, err := s.Evaluate(scope(t))
+	first := scope(t)
+	met, message, err := s.Holds(first)
 	if err != nil {
 		t.Fatal(err)
 	}
+	reads := s.Reads(first, met)
 	var wg sync.WaitGroup
 	for range 8 {
 		sc := scope(t)
 		wg.Go(func() {
 			for range 50 {
-				if got, err := s.Evaluate(sc); err != nil || !reflect.DeepEqual(got, want) {
-					t.Errorf("got %+v, %v, want %+v", got, err, want)
+				is, said, err := s.Holds(sc)
+				if got := s.Reads(sc, is); err != nil || is != met || said != message || !slices.Equal(got, reads) {
+					t.Errorf("got %v %q %q, %v, want %v %q %q", is, said, got, err, met, message, reads)
 				}
 			}
 		})
@@ -341,9 +340,9 @@ func FuzzCompile(f *testing.F) {
 		}
 		sc := variable.NewScope(context.Background(), map[string]any{"request": map[string]any{"operation": "CREATE"}},
 			jmespath.Env{}, nil)
-		got, err := s.Evaluate(sc)
-		if met, _, holdsErr := s.Holds(sc); (err == nil) != (holdsErr == nil) || met != got.Matched {
-			t.Errorf("Evaluate %v, %v and Holds %v, %v", got, err, met, holdsErr)
+		met, _, err := s.Holds(sc)
+		if reads := s.Reads(sc, met); err == nil && !slices.IsSorted(reads) {
+			t.Errorf("reads %q", reads)
 		}
 	})
 }
@@ -384,7 +383,7 @@ func BenchmarkEvaluate(b *testing.B) {
 	b.Run("evaluate", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := s.Evaluate(sc); err != nil {
+			if met, _, err := s.Holds(sc); err != nil || len(s.Reads(sc, met)) == 0 {
 				b.Fatal(err)
 			}
 		}

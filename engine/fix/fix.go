@@ -6,6 +6,7 @@ package fix
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -97,7 +98,7 @@ func Text(value any) string {
 		return List(v)
 	case map[string]any:
 		var parts []string
-		for _, k := range sorted(v) {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
 			parts = append(parts, k+": "+nested(v[k]))
 		}
 		return clip(strings.Join(parts, ", "))
@@ -116,15 +117,6 @@ func nested(value any) string {
 		return "[" + Text(v) + "]"
 	}
 	return Text(value)
-}
-
-func sorted(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // List returns the first of many values, and how many there are.

@@ -94,6 +94,40 @@ func At(value any, pointer string) any {
 	return found
 }
 
+// Walk visits a JSON value and everything in it, parents first. at is the pointer of the value.
+func Walk(value any, at string, visit func(pointer string, value any)) {
+	visit(at, value)
+	switch value := value.(type) {
+	case map[string]any:
+		for key, child := range value {
+			Walk(child, at+"/"+Escape(key), visit)
+		}
+	case []any:
+		for i, child := range value {
+			Walk(child, at+"/"+strconv.Itoa(i), visit)
+		}
+	}
+}
+
+// Copy returns a deep copy of a JSON value, with the result of scalar in place of each scalar.
+func Copy(value any, scalar func(any) any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for key, child := range value {
+			out[key] = Copy(child, scalar)
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, child := range value {
+			out[i] = Copy(child, scalar)
+		}
+		return out
+	}
+	return scalar(value)
+}
+
 // Below returns what a pointer adds to another one; ok is false where it does not point into that one's value.
 func Below(pointer, parent string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(pointer, parent)

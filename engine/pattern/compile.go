@@ -33,7 +33,6 @@ type node struct {
 
 	elements []*node // shapeListOfMaps: only the first counts; shapeListOfLists: all
 	list     bool    // shapeScalar: written as a list, so the value has to be one
-	more     bool    // shapeScalar: that list has further elements, which do not count
 	anchored bool    // there is an anchor here or anywhere below
 }
 
@@ -201,5 +200,5 @@ func (c *compiler) compileList(raw []any) (*node, error) {
 	case []any:
 		return &node{shape: shapeListOfLists, elements: nodes, anchored: anchored}, nil
 	}
-	return &node{shape: shapeScalar, scalar: nodes[0].scalar, list: true, more: len(nodes) > 1, anchored: anchored}, nil
+	return &node{shape: shapeScalar, scalar: nodes[0].scalar, list: true, anchored: anchored}, nil
 }

@@ -147,7 +147,7 @@ func firstLine(s string) string {
 // read returns an object as the API server reads it: without unknown fields, whose paths it returns, without disallowed
 // nulls, and with defaults.
 func (s *schema) read(object map[string]any) (o map[string]any, unknown []string) {
-	o = clone(object).(map[string]any)
+	o = jsonpointer.Copy(object, numberOf).(map[string]any)
 	delete(o, "status") // where the status is a subresource, it is ignored; otherwise nobody writes one by hand
 	if s.prunes {
 		unknown = pruning.PruneWithOptions(o, s.structural, true, structural.UnknownFieldPathOptions{
@@ -237,21 +237,9 @@ func violation(object map[string]any, e *field.Error) Violation {
 	return v
 }
 
-// clone copies an object and converts its numbers to the types that the API server reads.
-func clone(v any) any {
+// numberOf converts a number to the type that the API server reads. It returns other scalars as they are.
+func numberOf(v any) any {
 	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, child := range v {
-			out[k] = clone(child)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, child := range v {
-			out[i] = clone(child)
-		}
-		return out
 	case int:
 		return int64(v)
 	case uint64:
