@@ -116,45 +116,32 @@ func SameButVersion(a, b any) bool {
 	switch was := a.(type) {
 	case map[string]any:
 		now, ok := b.(map[string]any)
-		if !ok {
-			return false
-		}
 		for key, value := range was {
 			other, both := now[key]
-			labels, isMap := value.(map[string]any)
-			others, areMaps := other.(map[string]any)
-			switch {
-			case !both:
-				return false
-			case key == "labels" && isMap && areMaps:
-				if !SameButVersion(unversioned(labels), unversioned(others)) {
-					return false
-				}
-			case !SameButVersion(value, other):
+			if key == "labels" {
+				value, other = unversioned(value), unversioned(other)
+			}
+			if !both || !SameButVersion(value, other) {
 				return false
 			}
 		}
-		return len(was) == len(now)
+		return ok && len(was) == len(now)
 	case []any:
 		now, ok := b.([]any)
-		if !ok || len(was) != len(now) {
-			return false
-		}
-		for i, value := range was {
-			if !SameButVersion(value, now[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(was, now, SameButVersion)
 	}
 	return diff.Same(a, b)
 }
 
 // unversioned returns labels without version labels.
-func unversioned(labels map[string]any) map[string]any {
-	labels = maps.Clone(labels)
-	maps.DeleteFunc(labels, func(name string, _ any) bool { return versionLabels[name] })
-	return labels
+func unversioned(labels any) any {
+	m, ok := labels.(map[string]any)
+	if !ok {
+		return labels
+	}
+	m = maps.Clone(m)
+	maps.DeleteFunc(m, func(name string, _ any) bool { return versionLabels[name] })
+	return m
 }
 
 // ImageChanges lists the images of containers that differ. Values of a Secret are no images, whatever their keys are.

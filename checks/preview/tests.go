@@ -12,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -92,7 +93,8 @@ func concernsTest(e *rules.Edits, t *tree.Tree, test string) bool {
 	documents, _ := rules.File{Path: test, Data: data}.Documents()
 	for _, d := range documents {
 		for _, field := range []string{"policies", "exceptions"} {
-			for _, named := range listOf(d.Value(), field) {
+			list, _ := jsonpointer.At(d.Value(), "/"+field).([]any)
+			for _, named := range list {
 				name, _ := named.(string)
 				name = path.Join(path.Dir(test), name)
 				if e.Touched[name] {
@@ -107,11 +109,4 @@ func concernsTest(e *rules.Edits, t *tree.Tree, test string) bool {
 		}
 	}
 	return false
-}
-
-// listOf returns the list at a field of an object; nil if there is none.
-func listOf(object any, field string) []any {
-	m, _ := object.(map[string]any)
-	list, _ := m[field].([]any)
-	return list
 }

@@ -2,7 +2,6 @@ package review
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
@@ -39,8 +38,8 @@ func (v *Reviewer) violatedBelow(ctx context.Context, a *Answer, r *admission.Re
 	if a.Mutations != nil {
 		at = a.Mutations.rendered(field)
 	}
-	object, ok := withEmptyMap(map[string]any(r.Object), slices.Collect(jsonpointer.Tokens(at))).(map[string]any)
-	if !ok {
+	object, ok := engine.Change{Field: at, Value: map[string]any{}}.Apply(r.Object)
+	if !ok || jsonpointer.At(r.Object, at) != nil {
 		return false
 	}
 	with, found := *r, false
@@ -67,33 +66,4 @@ func (v *Reviewer) violatedBelow(ctx context.Context, a *Answer, r *admission.Re
 		}
 	}
 	return found
-}
-
-// withEmptyMap returns a value with an empty map added at a path; nil if the path cannot be added.
-func withEmptyMap(value any, path []string) any {
-	switch {
-	case len(path) == 0 && value == nil:
-		return map[string]any{}
-	case len(path) == 0:
-		return nil
-	}
-	child, _ := jsonpointer.Child(value, path[0])
-	if child = withEmptyMap(child, path[1:]); child == nil {
-		return nil
-	}
-	switch value := value.(type) {
-	case nil:
-		return map[string]any{path[0]: child}
-	case map[string]any:
-		out := maps.Clone(value)
-		out[path[0]] = child
-		return out
-	case []any:
-		if i, ok := jsonpointer.Index(path[0], len(value)); ok {
-			out := slices.Clone(value)
-			out[i] = child
-			return out
-		}
-	}
-	return nil
 }
