@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -14,8 +15,8 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// form validates a settings file against the Go type: it reports unknown fields, wrong types and duplicate keys, with
-// their place and what is allowed. Values are validated later.
+// form validates a settings file against the Go type: it reports unknown fields, duplicate keys, wrong types, unknown
+// words and limits out of range, with their place and what is allowed. Other values are validated later.
 type form struct{ problems []report.Problem }
 
 // formProblems returns the errors of the form of a settings file.
@@ -44,15 +45,15 @@ func (f *form) value(n *yaml.Node, t reflect.Type, where string) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == reflect.TypeFor[Block]() && n.ShortTag() != "!!null" {
+	limit := strings.HasPrefix(where, "limits.")
+	switch {
+	case n.ShortTag() == "!!null" && !limit:
+		return
+	case t == reflect.TypeFor[Block]():
 		f.block(n, at, where)
 		return
-	}
-	if t == reflect.TypeFor[PolicyEntry]() && n.ShortTag() != "!!null" {
+	case t == reflect.TypeFor[PolicyEntry]():
 		f.policy(n, at, where)
-		return
-	}
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[yaml.Unmarshaler]()) || n.ShortTag() == "!!null" {
 		return
 	}
 	scalar := n.Kind == yaml.ScalarNode
@@ -84,35 +85,31 @@ func (f *form) value(n *yaml.Node, t reflect.Type, where string) {
 			f.report(at, where, "must be a list")
 		}
 	case reflect.String:
-		if !scalar {
+		words := wordsOf(t)
+		switch {
+		case !scalar:
 			f.report(at, where, "must be text")
+		case words == nil || slices.Contains(words, n.Value) || n.Value == "" && t != reflect.TypeFor[Level]():
+		default: // an empty value would mean the default
+			last := len(words) - 1
+			f.report(at, where, "%q is not known: write %s or %s", n.Value, strings.Join(words[:last], ", "), words[last])
 		}
 	case reflect.Bool:
 		if !scalar || n.ShortTag() != "!!bool" {
 			f.report(at, where, "must be true or false")
 		}
 	case reflect.Int, reflect.Int64:
-		limit := strings.HasPrefix(where, "limits.") // limitProblems reports these in more detail
-		if !limit && (!scalar || n.ShortTag() != "!!int") {
+		i, err := strconv.ParseInt(n.Value, 10, 64)
+		whole, field := scalar && n.ShortTag() == "!!int", Field{}
+		if limit {
+			field, _ = fieldAt(where)
+		}
+		switch {
+		case limit && (!whole || err != nil || i < *field.Least || i > *field.Most):
+			f.report(at, where, "must be a whole number from %d to %d; leave it out for the default", *field.Least, *field.Most)
+		case !whole:
 			f.report(at, where, "must be a whole number, without quotes")
 		}
-	}
-}
-
-// words reports strings that are none of the words that their types accept.
-func (f *form) words(n *yaml.Node, t reflect.Type, where string) {
-	switch words := wordsOf(t); {
-	case t.Kind() == reflect.Struct:
-		known := fieldTypes(t)
-		for key, value := range doc.Fields(n) {
-			if name := doc.Key(key); known[name] != nil {
-				f.words(value, known[name], strings.TrimPrefix(where+"."+name, "."))
-			}
-		}
-	case words == nil || n.ShortTag() == "!!null" || slices.Contains(words, n.Value):
-	case n.Value != "" || t == reflect.TypeFor[Level](): // an empty value means the default
-		last := len(words) - 1
-		f.report(n, where, "%q is not known: write %s or %s", n.Value, strings.Join(words[:last], ", "), words[last])
 	}
 }
 

@@ -219,7 +219,7 @@ func parseSettings(data []byte, s *Settings) []report.Problem {
 		return []report.Problem{problemAt(documents[0], "", "must be a map with the fields %s",
 			strings.Join(fieldNames(reflect.TypeFor[Settings]()), ", "))}
 	}
-	if problems := append(formProblems(documents[0]), limitProblems(documents[0])...); len(problems) > 0 {
+	if problems := formProblems(documents[0]); len(problems) > 0 {
 		return problems
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -237,7 +237,6 @@ func parseSettings(data []byte, s *Settings) []report.Problem {
 // judge validates the values of settings.
 func (s *Settings) judge() []report.Problem {
 	f := &form{}
-	f.words(s.written, reflect.TypeFor[Settings](), "")
 	fail := func(value, field, format string, args ...any) {
 		f.report(s.at(value, strings.Split(field, ".")...), field, format, args...)
 	}
