@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -72,11 +73,8 @@ func deprecated(d policy.Document, p *policy.ClusterPolicy) []policy.Problem {
 
 // direct reports whether a block is itself a filter and not a list of filters.
 func direct(m policy.Match) bool {
-	f := m.ResourceFilter
-	r := f.Resources
-	return len(m.Any)+len(m.All) == 0 && (len(f.Roles)+len(f.ClusterRoles)+len(f.Subjects) > 0 ||
-		len(r.Kinds)+len(r.Names)+len(r.Namespaces)+len(r.Annotations)+len(r.Operations) > 0 || r.Name != "" ||
-		r.Selector != nil || r.NamespaceSelector != nil)
+	b, _ := match.Compile(m)
+	return len(m.Any)+len(m.All) == 0 && !b.Empty()
 }
 
 // flat reports whether conditions are written as a list, without any or all.

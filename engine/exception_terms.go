@@ -120,12 +120,9 @@ func filtersWithin(now, old policy.Match) bool {
 	if len(now.All)+len(old.All) > 0 || !reflect.DeepEqual(now.ResourceFilter, old.ResourceFilter) {
 		return false
 	}
-	for _, f := range now.Any {
-		if !slices.ContainsFunc(old.Any, func(o policy.ResourceFilter) bool { return filterWithin(f, o) }) {
-			return false
-		}
-	}
-	return len(now.Any) > 0
+	return len(now.Any) > 0 && !slices.ContainsFunc(now.Any, func(f policy.ResourceFilter) bool {
+		return !slices.ContainsFunc(old.Any, func(o policy.ResourceFilter) bool { return filterWithin(f, o) })
+	})
 }
 
 func filterWithin(now, old policy.ResourceFilter) bool {
@@ -144,7 +141,7 @@ func listWithin[T comparable](now, old []T) bool {
 	if len(old) == 0 {
 		return true
 	}
-	return len(now) > 0 && !slices.ContainsFunc(now, func(v T) bool { return !slices.Contains(old, v) })
+	return len(now) > 0 && listWithinNone(now, old)
 }
 
 // celWithin compares the fields that only exceptions of policies.kyverno.io have. All conditions have to hold. An
@@ -156,17 +153,9 @@ func celWithin(now, old policy.CELExceptionSpec) bool {
 		}
 		return texts
 	}
-	for _, text := range conditions(old.MatchConditions) {
-		if !slices.Contains(conditions(now.MatchConditions), text) {
-			return false
-		}
-	}
-	for _, ref := range now.PolicyRefs {
-		if !slices.Contains(old.PolicyRefs, ref) {
-			return false
-		}
-	}
-	if len(now.PolicyRefs) > 0 != (len(old.PolicyRefs) > 0) || now.ReportResult != old.ReportResult {
+	if !listWithinNone(conditions(old.MatchConditions), conditions(now.MatchConditions)) ||
+		!listWithinNone(now.PolicyRefs, old.PolicyRefs) || len(now.PolicyRefs) > 0 != (len(old.PolicyRefs) > 0) ||
+		now.ReportResult != old.ReportResult {
 		return false
 	}
 	fine := func(s policy.CELExceptionSpec) bool { return len(s.Images) > 0 || s.HasValues() }

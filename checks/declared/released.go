@@ -244,30 +244,11 @@ func (d *Objects) brought(ctx context.Context, a asking, q query, after bool) *r
 	if !after {
 		return was
 	}
-	own := d.released(ctx, q).of(a.hears)
-	out := &released{}
-	counts := func(root roots.Root) bool { return root == a.root || d.tip.set.Has(root) }
-	for _, e := range own.list {
-		if counts(e.root) {
-			out.list = append(out.list, e)
-		}
-	}
-	for _, b := range own.blind {
-		if counts(b.Root) {
-			out.blind = append(out.blind, b)
-		}
-	}
-	for _, e := range was.list {
-		if !d.touched[e.root] {
-			out.list = append(out.list, e)
-		}
-	}
-	for _, b := range was.blind {
-		if !d.touched[b.Root] {
-			out.blind = append(out.blind, b)
-		}
-	}
-	return out
+	own := d.released(ctx, q).of(func(root roots.Root) bool {
+		return a.hears(root) && (root == a.root || d.tip.set.Has(root))
+	})
+	kept := was.of(func(root roots.Root) bool { return !d.touched[root] })
+	return &released{append(own.list, kept.list...), append(own.blind, kept.blind...)}
 }
 
 // ownRelease returns the matching objects of the reviewed object's root if that is external; nil if it is not.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/view"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
@@ -283,10 +284,4 @@ func taken(list, others []gitops.Cluster, match func(c, other gitops.Cluster) bo
 }
 
 // sharedEnd counts the elements that two paths have in common at the end.
-func sharedEnd(a, b string) (n int) {
-	as, bs := strings.Split(a, "/"), strings.Split(b, "/")
-	for n < min(len(as), len(bs)) && as[len(as)-1-n] == bs[len(bs)-1-n] {
-		n++
-	}
-	return n
-}
+func sharedEnd(a, b string) int { return view.SameTail(strings.Split(a, "/"), strings.Split(b, "/")) }

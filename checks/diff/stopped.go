@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/view"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
@@ -324,10 +325,7 @@ func (t *Trees) revalued(d *deploy.Deployment) (at origin.Place, ok bool) {
 	if was == nil || is == nil {
 		return at, false
 	}
-	n := 0
-	for n < min(len(was), len(is))-1 && was[n] == is[n] {
-		n++
-	}
+	n := min(view.SameHead(was, is), len(was)-1, len(is)-1)
 	return placeAt(files[0], n+1, "change this back so that the chart renders the object"), true
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // RuleName returns the name of a rule as its author wrote it, without the prefixes that Kyverno generates for pod
@@ -24,21 +25,7 @@ func RuleName(rule string) string {
 // FieldName converts an RFC 6901 pointer to the form that people write: spec.containers[0].image, or
 // metadata.labels["app.kubernetes.io/name"].
 func FieldName(pointer string) string {
-	var b strings.Builder
-	for _, token := range report.Tokens(pointer) {
-		_, err := strconv.ParseUint(token, 10, 31)
-		switch {
-		case err == nil:
-			b.WriteString("[" + token + "]")
-		case b.Len() > 0 && strings.ContainsAny(token, "./[]\" \n"):
-			fmt.Fprintf(&b, "[%q]", token)
-		case b.Len() > 0:
-			b.WriteString("." + token)
-		default:
-			b.WriteString(token)
-		}
-	}
-	return b.String()
+	return jsonpointer.Dotted("/" + strings.TrimPrefix(pointer, "/"))
 }
 
 // Reason returns the message of a rule without what Kyverno repeats in it: that a validation failed, the name of the

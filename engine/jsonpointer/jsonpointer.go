@@ -158,7 +158,7 @@ func Dotted(pointer string) string {
 		switch {
 		case isIndex:
 			b.WriteString("[" + token + "]")
-		case b.Len() > 0 && strings.ContainsAny(token, "./[]\" "):
+		case b.Len() > 0 && strings.ContainsAny(token, "./[]\" \n"):
 			fmt.Fprintf(&b, "[%q]", token)
 		case b.Len() > 0:
 			b.WriteString("." + token)
