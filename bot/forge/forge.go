@@ -211,11 +211,14 @@ type NotGranted struct{ Permission string }
 
 func (e *NotGranted) Error() string { return "the App lacks the permission " + e.Permission }
 
-// IsGone reports whether an error is a *Gone.
-func IsGone(err error) bool {
-	var gone *Gone
-	return errors.As(err, &gone)
+// Is reports whether an error has one of a type in its tree.
+func Is[E error](err error) bool {
+	_, is := errors.AsType[E](err)
+	return is
 }
+
+// IsGone reports whether an error is a *Gone.
+func IsGone(err error) bool { return Is[*Gone](err) }
 
 // TooMany is returned instead of a list that is too long for a check. A list is never cut silently, because a missing
 // entry could be the important one.

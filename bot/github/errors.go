@@ -33,14 +33,14 @@ func (e *refused) Error() string {
 
 // unprocessable reports whether GitHub rejected the content of a request (422).
 func unprocessable(err error) bool {
-	var r *refused
-	return errors.As(err, &r) && r.status == http.StatusUnprocessableEntity
+	r, ok := errors.AsType[*refused](err)
+	return ok && r.status == http.StatusUnprocessableEntity
 }
 
 // notFound reports whether a *Gone is of an answer of 404.
 func notFound(err error) bool {
-	var response *gh.ErrorResponse
-	return forge.IsGone(err) && errors.As(err, &response) && response.Response != nil &&
+	response, ok := errors.AsType[*gh.ErrorResponse](err)
+	return ok && forge.IsGone(err) && response.Response != nil &&
 		response.Response.StatusCode == http.StatusNotFound
 }
 
@@ -50,37 +50,32 @@ func (a *Client) classify(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var later *forge.RetryLater
-	if errors.As(err, &later) {
+	if later, ok := errors.AsType[*forge.RetryLater](err); ok {
 		return later
 	}
 	now := a.now().Add(a.skew.value())
 	// go-github has its own errors for some answers that ask to wait, also where it sent no request.
-	var primary *gh.RateLimitError
-	if errors.As(err, &primary) {
+	if primary, ok := errors.AsType[*gh.RateLimitError](err); ok {
 		after, _, told := WaitOf(primary.Response, now)
 		if !told {
 			after = until(primary.Rate.Reset.Time, now)
 		}
 		return &forge.RetryLater{After: after, Reason: "the hourly rate limit is used up", Err: err}
 	}
-	var secondary *gh.AbuseRateLimitError
-	if errors.As(err, &secondary) {
+	if secondary, ok := errors.AsType[*gh.AbuseRateLimitError](err); ok {
 		after, _, told := WaitOf(secondary.Response, now)
 		if !told && secondary.RetryAfter != nil {
 			after = until(now.Add(*secondary.RetryAfter), now)
 		}
 		return &forge.RetryLater{After: after, Reason: "a secondary rate limit was hit", Err: err}
 	}
-	var response *gh.ErrorResponse
-	if errors.As(err, &response) && response.Response != nil {
+	if response, ok := errors.AsType[*gh.ErrorResponse](err); ok && response.Response != nil {
 		if wait, reason, ok := WaitOf(response.Response, now); ok { // the library knows 403 only
 			return &forge.RetryLater{After: wait, Reason: reason, Err: err}
 		}
 		return byStatus(what, response.Response.StatusCode, messageOf(response), err)
 	}
-	var token *ghinstallation.HTTPError
-	if errors.As(err, &token) && token.Response != nil {
+	if token, ok := errors.AsType[*ghinstallation.HTTPError](err); ok && token.Response != nil {
 		return a.classifyToken(what, token)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -134,19 +129,12 @@ func pause(ctx context.Context, after func(time.Duration) <-chan time.Time, atte
 
 // transient reports whether a classified error is a temporary one of GitHub or of the network.
 func transient(err error) bool {
-	var (
-		status *refused
-		later  *forge.RetryLater
-		many   *forge.TooMany
-	)
-	switch {
-	case err == nil, forge.IsGone(err), errors.As(err, &later), errors.As(err, &many), errors.Is(err, context.Canceled),
-		errors.Is(err, context.DeadlineExceeded):
+	if err == nil || forge.IsGone(err) || forge.Is[*forge.RetryLater](err) || forge.Is[*forge.TooMany](err) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
-	case errors.As(err, &status):
-		return momentary(status.status)
 	}
-	return true
+	status, ok := errors.AsType[*refused](err)
+	return !ok || momentary(status.status)
 }
 
 // momentary reports whether a status is temporary: a failure of GitHub, or a timeout of a slow connection.

@@ -11,6 +11,7 @@ import (
 
 	gh "github.com/google/go-github/v62/github"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
@@ -119,8 +120,7 @@ func decodePayload(data []byte, payload any) bool {
 		return err == nil || errors.As(err, &other) && other.Field != ""
 	}
 	err := json.Unmarshal(data, payload)
-	var moment *time.ParseError
-	if !errors.As(err, &moment) {
+	if !forge.Is[*time.ParseError](err) {
 		return tolerable(err)
 	}
 	// A time in another format stops the decoding, unlike a field of another type. Without such times, it completes.

@@ -63,10 +63,9 @@ func (r *Registrar) Convert(ctx context.Context, code string) (_ *Credentials, i
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	answer, _, err := r.client.client(r.client.wire).Apps.CompleteAppManifest(ctx, code)
-	var large *http.MaxBytesError
 	var withAddress *url.Error // its text has the address, and thus the code
 	switch {
-	case errors.As(err, &large):
+	case forge.Is[*http.MaxBytesError](err):
 		return nil, "", fmt.Errorf("%s: GitHub's answer is larger than %d MB", what, maxRegistration>>20)
 	case errors.As(err, &withAddress):
 		err = withAddress.Err

@@ -206,11 +206,8 @@ func (c *conn) authenticated(req *http.Request) (*http.Response, error) {
 // unauthorized reports whether the App's own credentials were refused when it asked for a token; then the
 // clocks may differ.
 func unauthorized(err error) bool {
-	var e *ghinstallation.HTTPError
-	if !errors.As(err, &e) || e.Response == nil {
-		return false
-	}
-	return e.Response.StatusCode == http.StatusUnauthorized
+	e, ok := errors.AsType[*ghinstallation.HTTPError](err)
+	return ok && e.Response != nil && e.Response.StatusCode == http.StatusUnauthorized
 }
 
 // transport returns the present transport, or a new one if the present one is known to be bad.
@@ -235,8 +232,7 @@ func (c *conn) send(t http.RoundTripper, req *http.Request) (*http.Response, err
 		if req.Method != http.MethodGet || attempt == attempts || !passing(resp, err) {
 			return resp, err
 		}
-		var token *ghinstallation.HTTPError
-		if errors.As(err, &token) && token.Response != nil {
+		if token, ok := errors.AsType[*ghinstallation.HTTPError](err); ok && token.Response != nil {
 			resp = token.Response
 		}
 		if resp != nil {
@@ -254,12 +250,10 @@ func passing(resp *http.Response, err error) bool {
 		_, _, waits := WaitOf(resp, time.Time{})
 		return momentary(resp.StatusCode) && !waits
 	}
-	var token *ghinstallation.HTTPError
-	if errors.As(err, &token) && token.Response != nil {
+	if token, ok := errors.AsType[*ghinstallation.HTTPError](err); ok && token.Response != nil {
 		return momentary(token.Response.StatusCode)
 	}
-	var later *forge.RetryLater
-	return !errors.As(err, &later) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	return !forge.Is[*forge.RetryLater](err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
 // once sends a copy of the request: transports below change headers.

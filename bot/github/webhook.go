@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
@@ -174,9 +175,8 @@ func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = append(body, rest...)
 	}
 	_ = connection.SetReadDeadline(time.Time{}) // otherwise, the deadline would also end the request
-	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.As(err, &tooLarge):
+	case forge.Is[*http.MaxBytesError](err):
 		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
 		return
 	case err != nil:

@@ -52,8 +52,7 @@ func (s *session) prepare(ctx context.Context) error {
 		s.partial = isPartial(s.dir)
 		err = s.m.used(s.dir)
 	}
-	var failed *Failed
-	if err == nil || errors.As(err, &failed) {
+	if err == nil || forge.Is[*Failed](err) {
 		return err
 	}
 	return fmt.Errorf("a mirror of %s: %w", s.repo, remote.WithoutPath(err))
@@ -138,9 +137,8 @@ func (s *session) commits(ctx context.Context) (tip string, err error) {
 	}
 	if s.want.BaseSHA != "" {
 		if err := s.exact(ctx, s.want.BaseSHA); err != nil {
-			var gone *Vanished
-			// The base branch was force-pushed: its present tip counts.
-			if !errors.As(err, &gone) || baseRef == "" {
+			// If the base branch was force-pushed, its present tip counts.
+			if !forge.Is[*Vanished](err) || baseRef == "" {
 				return "", err
 			}
 		}
@@ -173,8 +171,7 @@ func (s *session) refs(ctx context.Context) (baseRef string, err error) {
 		return "", nil
 	}
 	err = s.online(ctx, request{specs: specs(remote)})
-	var failed *Failed
-	if errors.As(err, &failed) {
+	if forge.Is[*Failed](err) {
 		// If one of the two does not exist, the whole fetch fails: fetch those that exist.
 		there, listErr := s.list(ctx, remote)
 		if listErr != nil || len(there) == len(remote) {
@@ -220,11 +217,7 @@ func (s *session) exact(ctx context.Context, sha string) error {
 		return err
 	}
 	err = s.online(ctx, request{specs: []string{"+" + sha + ":refs/lintel/commits/" + sha}})
-	if err == nil {
-		return nil
-	}
-	var failed *Failed
-	if !errors.As(err, &failed) {
+	if !forge.Is[*Failed](err) {
 		return err
 	}
 	if missing, checkErr := s.missing(ctx, sha); checkErr != nil || len(missing) == 0 {
@@ -268,8 +261,7 @@ func (s *session) served(ctx context.Context, sha string) (bool, error) {
 		s.address, sha})
 	c.dir = scratch
 	_, err := s.m.git.run(ctx, c)
-	var failed *Failed
-	if errors.As(err, &failed) {
+	if forge.Is[*Failed](err) {
 		return false, nil
 	}
 	return err == nil, err
@@ -283,8 +275,7 @@ func (s *session) missing(ctx context.Context, shas ...string) ([]string, error)
 // mergeBase returns the best common ancestor of the base's tip and the head.
 func (s *session) mergeBase(ctx context.Context, tip string) (string, error) {
 	out, err := s.m.git.run(ctx, call{dir: s.dir, args: []string{"merge-base", tip, s.want.HeadSHA}})
-	var failed *Failed
-	if errors.As(err, &failed) && failed.Code == 1 {
+	if failed, ok := errors.AsType[*Failed](err); ok && failed.Code == 1 {
 		return "", &NoMergeBase{Base: tip, Head: s.want.HeadSHA}
 	}
 	return strings.TrimSpace(string(out)), err

@@ -174,22 +174,20 @@ func (m *Mirrors) Fetch(ctx context.Context, repo forge.Repo, want Want) (State,
 		return state, err
 	}
 	// If a server refuses a partial clone, the whole repository is cloned.
-	var large *TooLarge
-	whole := m.refused(repo, err)
-	switch {
-	case errors.As(err, &large): // if anything was there before, it may be what is not needed any more
-	case !whole && !m.corrupted(ctx, repo, err):
+	whole, large := m.refused(repo, err), forge.Is[*TooLarge](err)
+	// If it is too large, what was there before may not be needed any more.
+	if !large && !whole && !m.corrupted(ctx, repo, err) {
 		return state, err
 	}
 	if problem := m.remove(repo); problem != nil {
 		return State{}, problem
 	}
-	if large != nil && s.made {
+	if large && s.made {
 		return State{}, err
 	}
 	s = &session{m: m, repo: repo, dir: s.dir, want: want, whole: whole}
 	state, again := m.fetch(ctx, s)
-	if again != nil && (whole || errors.As(again, &large)) {
+	if again != nil && (whole || forge.Is[*TooLarge](again)) {
 		return State{}, errors.Join(again, m.remove(repo))
 	}
 	return state, again
@@ -205,8 +203,7 @@ func (m *Mirrors) remove(repo forge.Repo) error {
 
 // refused reports whether an unexpected error prevented any fetch into a partial mirror.
 func (m *Mirrors) refused(repo forge.Repo, err error) bool {
-	var failed *Failed
-	if !errors.As(err, &failed) || !isPartial(m.GitDir(repo)) {
+	if !forge.Is[*Failed](err) || !isPartial(m.GitDir(repo)) {
 		return false
 	}
 	packs, err := packsOf(m.GitDir(repo))
@@ -215,8 +212,7 @@ func (m *Mirrors) refused(repo forge.Repo, err error) bool {
 
 // corrupted reports whether the mirror itself caused an unexpected error.
 func (m *Mirrors) corrupted(ctx context.Context, repo forge.Repo, err error) bool {
-	var failed *Failed
-	if !errors.As(err, &failed) {
+	if !forge.Is[*Failed](err) {
 		return false
 	}
 	dir := m.GitDir(repo)

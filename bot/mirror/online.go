@@ -33,8 +33,7 @@ func (s *session) online(ctx context.Context, r request) error {
 		return err
 	}
 	err := s.download(ctx, r)
-	var failed *Failed
-	if !errors.As(err, &failed) {
+	if !forge.Is[*Failed](err) {
 		return err
 	}
 	moved, probeErr := s.probe(ctx)

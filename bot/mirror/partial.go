@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
@@ -159,8 +160,7 @@ func (s *session) objects(ctx context.Context, ids []string) error {
 
 // whether finds out whether an error means that the server does not have one of the commits any more.
 func (s *session) whether(ctx context.Context, commits []string, err error) error {
-	var failed *Failed
-	if !errors.As(err, &failed) {
+	if !forge.Is[*Failed](err) {
 		return err
 	}
 	for _, sha := range commits {

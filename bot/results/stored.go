@@ -230,8 +230,7 @@ func compareBool(a, b bool) int {
 // readJSON decodes a stored record. Fields whose type differs in another version stay empty.
 func readJSON(data []byte, into any) error {
 	err := json.Unmarshal(data, into)
-	var other *json.UnmarshalTypeError
-	if errors.As(err, &other) {
+	if forge.Is[*json.UnmarshalTypeError](err) {
 		return nil
 	}
 	return err

@@ -174,8 +174,8 @@ func (s *Sandbox) job(ctx context.Context, q request) (a *answer, err error) {
 func (s *Sandbox) whole(ctx context.Context, change *report.Change, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
-		var failed *Failed
-		if s.cfg.Complete == nil || !errors.As(err, &failed) || len(failed.Absent) == 0 || try == maxWhole {
+		failed, ok := errors.AsType[*Failed](err)
+		if s.cfg.Complete == nil || !ok || len(failed.Absent) == 0 || try == maxWhole {
 			return err
 		}
 		commits := slices.DeleteFunc([]string{change.Base, change.Head, change.Rules}, func(c string) bool { return c == "" })
@@ -442,15 +442,14 @@ func (s *seat) retire(why string) {
 
 // diagnose returns the error for a child whose exchange failed.
 func (s *Sandbox) diagnose(c *child, err error) error {
-	var large *tooLargeError
+	large, tooLarge := errors.AsType[*tooLargeError](err)
 	switch {
 	case errors.Is(err, errTimeout), errors.Is(err, ErrClosed), errors.Is(err, context.Canceled),
 		errors.Is(err, context.DeadlineExceeded):
 		return err
-	case errors.As(err, &large):
-		if large.sending {
-			return fmt.Errorf("the change is too large for the sandbox: %w", err)
-		}
+	case tooLarge && large.sending:
+		return fmt.Errorf("the change is too large for the sandbox: %w", err)
+	case tooLarge:
 		return &Crash{Reason: "answered with more than " + size(s.cfg.OutputLimit), Err: err}
 	case errors.Is(err, errNotFrame):
 		return &Crash{Reason: reasonProtocol, Err: err}

@@ -170,8 +170,7 @@ func work(ctx context.Context, q request, checker Checker) (a answer) {
 
 func failed(q request, err error) *Failed {
 	f := &Failed{Message: err.Error()}
-	var absent *tree.AbsentError
-	if errors.As(err, &absent) && q.Change != nil && absent.GitDir == q.Change.GitDir {
+	if absent, ok := errors.AsType[*tree.AbsentError](err); ok && q.Change != nil && absent.GitDir == q.Change.GitDir {
 		f.Absent = absent.IDs
 	}
 	return f

@@ -301,8 +301,7 @@ func do(ctx context.Context, request func(context.Context) error) error {
 
 // mayPass reports whether an error is temporary while a cluster recovers.
 func mayPass(err error) bool {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.ErrorCode != storeFailed && (api.Code == 503 || api.Code == 500)
 	}
 	for _, passing := range []error{nats.ErrNoResponders, nats.ErrTimeout, context.DeadlineExceeded,

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -127,9 +126,8 @@ func (d *decision) gather(ctx context.Context, rulesCommit string, owners bool) 
 	}
 	for _, path := range settings.OwnersPaths() {
 		data, _, err := d.git.Blob(ctx, d.gitDir, rulesCommit, path)
-		var none *mirror.NoFile
 		switch {
-		case errors.As(err, &none):
+		case forge.Is[*mirror.NoFile](err):
 			continue
 		case err != nil:
 			return fmt.Errorf("reading %s: %w", path, err)
@@ -247,25 +245,19 @@ func (d *decision) sameContent(ctx context.Context, e report.Exception, r forge.
 
 func (d *decision) sameFile(ctx context.Context, f report.File, r forge.Review) (string, error) {
 	id, err := d.git.BlobID(ctx, d.gitDir, r.CommitSHA, f.Path)
-	var vanished *mirror.Vanished
-	if errors.As(err, &vanished) {
+	if forge.Is[*mirror.Vanished](err) {
 		// The commit was replaced by a push before this mirror was made.
-		err = d.git.Ensure(ctx, d.repo, r.CommitSHA)
-		if errors.As(err, &vanished) {
-			return gone, nil
-		}
-		if err != nil {
-			return "", err
-		}
-		if id, err = d.git.BlobID(ctx, d.gitDir, r.CommitSHA, f.Path); errors.As(err, &vanished) {
-			return gone, nil
+		if err = d.git.Ensure(ctx, d.repo, r.CommitSHA); err == nil {
+			id, err = d.git.BlobID(ctx, d.gitDir, r.CommitSHA, f.Path)
 		}
 	}
-	var none *mirror.NoFile
+	noFile := forge.Is[*mirror.NoFile](err)
 	switch {
-	case errors.As(err, &none) && f.Blob == "":
+	case forge.Is[*mirror.Vanished](err):
+		return gone, nil
+	case noFile && f.Blob == "":
 		return "", nil
-	case errors.As(err, &none):
+	case noFile:
 		return "the file was not in the reviewed commit", nil
 	case err != nil:
 		return "", err
@@ -305,8 +297,7 @@ func (d *decision) findPushers(ctx context.Context, rulesCommit string) error {
 // commits lists the commits of the pull request. If a merge group squashes, it does not contain the head.
 func (d *decision) commits(ctx context.Context, base string) ([]string, error) {
 	list, err := d.git.Commits(ctx, d.gitDir, base, d.pr.HeadSHA)
-	var vanished *mirror.Vanished
-	if errors.As(err, &vanished) {
+	if forge.Is[*mirror.Vanished](err) {
 		if err := d.git.Ensure(ctx, d.repo, d.pr.HeadSHA); err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"path"
@@ -150,8 +149,7 @@ func (w *Worker) rulesChanged(ctx context.Context, t Task, seen, tip string) (bo
 
 // unknown treats an error as a change, so that the check reports it. It returns errors that a retry may fix.
 func unknown(ctx context.Context, err error) (bool, error) {
-	var later *forge.RetryLater
-	if ctx.Err() != nil || errors.As(err, &later) {
+	if ctx.Err() != nil || forge.Is[*forge.RetryLater](err) {
 		return false, err
 	}
 	return true, nil

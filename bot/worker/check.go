@@ -325,8 +325,7 @@ func (c *check) again() time.Time {
 
 // stageOf returns the stage of an error of checking.
 func stageOf(err error) string {
-	var fetching *remotes.Error
-	if errors.As(err, &fetching) {
+	if forge.Is[*remotes.Error](err) {
 		return stageRemotes
 	}
 	return stageCheck

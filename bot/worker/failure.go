@@ -16,7 +16,6 @@ import (
 func (c *check) fail(ctx context.Context, stage string, err error) error {
 	c.endProgress()
 	var (
-		later     *forge.RetryLater
 		vanished  *mirror.Vanished
 		strangers *mirror.NoMergeBase
 		large     *mirror.TooLarge
@@ -24,7 +23,7 @@ func (c *check) fail(ctx context.Context, stage string, err error) error {
 		failed    *sandbox.Failed
 	)
 	switch {
-	case ctx.Err() != nil, errors.As(err, &later):
+	case ctx.Err() != nil, forge.Is[*forge.RetryLater](err):
 		return err
 	case errors.As(err, &vanished):
 		moved, lookup := c.moved(ctx)
@@ -106,14 +105,10 @@ func verdictUnfit(reason string) verdict {
 
 // detail returns the message of a typed error as a sentence; empty for other errors.
 func detail(err error) string {
-	var (
-		git    *mirror.Failed
-		denied *mirror.Denied
-	)
-	switch {
-	case errors.As(err, &denied):
+	if denied, ok := errors.AsType[*mirror.Denied](err); ok {
 		return " The last answer: " + scrub(denied.Error()) + "."
-	case errors.As(err, &git) && git.Reason != "":
+	}
+	if git, ok := errors.AsType[*mirror.Failed](err); ok && git.Reason != "" {
 		return " The last answer: " + scrub(git.Reason) + "."
 	}
 	return ""

@@ -77,9 +77,7 @@ func (w *Worker) fleetPreview(ctx context.Context, t Task, log *slog.Logger) err
 		return err
 	}
 	err = o.turn(ctx)
-	var later *forge.RetryLater
-	var soon *store.Later
-	if err == nil || ctx.Err() != nil || errors.As(err, &later) || errors.As(err, &soon) || !t.last() {
+	if err == nil || ctx.Err() != nil || forge.Is[*forge.RetryLater](err) || forge.Is[*store.Later](err) || !t.last() {
 		return err
 	}
 	log.Error("giving up", "error", scrub(err.Error()))
@@ -186,8 +184,7 @@ func (o *fleetPreview) previewAll(ctx context.Context, proposed *report.Proposed
 			}
 			paced, looked, err := o.afford(ctx)
 			if err != nil {
-				var soon *store.Later
-				if told := o.publishPreview(ctx, false); !errors.As(told, &soon) {
+				if told := o.publishPreview(ctx, false); !forge.Is[*store.Later](told) {
 					return false, told
 				}
 				return false, err
@@ -380,16 +377,13 @@ func (o *fleetPreview) preview(ctx context.Context, c *check) (rep *report.Repor
 // notPreviewed records why a repository could not be checked.
 func (o *fleetPreview) notPreviewed(ctx context.Context, into *report.DependentPreview, err error) (again bool, _ error) {
 	var (
-		limit    *forge.RetryLater
-		large    *mirror.TooLarge
-		vanished *mirror.Vanished
-		crash    *sandbox.Crash
-		failed   *sandbox.Failed
-		fetching *remotes.Error
+		large  *mirror.TooLarge
+		crash  *sandbox.Crash
+		failed *sandbox.Failed
 	)
 	into.State = report.DependentFails
 	switch {
-	case ctx.Err() != nil, errors.As(err, &limit):
+	case ctx.Err() != nil, forge.Is[*forge.RetryLater](err):
 		return false, err
 	case forge.IsGone(err):
 		into.Reason = "the App has no access to it"
@@ -399,9 +393,9 @@ func (o *fleetPreview) notPreviewed(ctx context.Context, into *report.DependentP
 		into.Reason = "the check " + scrub(crash.Reason)
 	case errors.As(err, &failed):
 		into.Reason = scrub(failed.Message)
-	case errors.As(err, &vanished):
+	case forge.Is[*mirror.Vanished](err):
 		into.Reason, again = "its default branch changed during the check", true
-	case errors.As(err, &fetching):
+	case forge.Is[*remotes.Error](err):
 		into.Reason, again = "its remote sources could not be fetched", true
 	default:
 		into.Reason, again = "it could not be fetched from GitHub", true

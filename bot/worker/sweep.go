@@ -180,8 +180,7 @@ func (s *Sweeper) installation(ctx context.Context, i forge.Installation) error 
 			continue
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", repo, err))
-		var later *forge.RetryLater
-		if errors.As(err, &later) || ctx.Err() != nil {
+		if forge.Is[*forge.RetryLater](err) || ctx.Err() != nil {
 			s.next[i.ID] = (s.next[i.ID] + n) % len(repos)
 			break
 		}

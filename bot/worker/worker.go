@@ -86,8 +86,7 @@ func (w *Worker) Do(ctx context.Context, t Task) error {
 	log = log.With("delivery", t.Message.Delivery, "event", t.Message.Event, "repository", t.repo().String(),
 		"job", t.Key.String(), "try", t.Try)
 	err := w.paced(ctx, t, log)
-	var vanished *mirror.Vanished
-	if (forge.IsGone(err) || errors.As(err, &vanished)) && w.early(t) {
+	if (forge.IsGone(err) || forge.Is[*mirror.Vanished](err)) && w.early(t) {
 		err = &store.Later{After: w.untilFound(t), Err: err}
 	}
 	var limit *forge.RetryLater
@@ -145,8 +144,7 @@ func (w *Worker) admit(ctx context.Context, t Task) (_ context.Context, done fun
 		return ctx, func() {}, nil
 	}
 	paced, done, err := w.Pace.Admit(ctx, t.Key.Installation, t.background())
-	var full *forge.RetryLater
-	if errors.As(err, &full) {
+	if full, ok := errors.AsType[*forge.RetryLater](err); ok {
 		w.Metrics.delay(t.background())
 		if t.background() {
 			err = &store.Later{After: max(full.After, backgroundPause), Err: err}

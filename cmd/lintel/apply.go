@@ -33,8 +33,7 @@ func newApplyCommand() *cobra.Command {
 		o.spelled = map[string]string{"--policy": "policies", "--cluster": "--context-file and the like",
 			"--values": "--values-file"}
 		err := runApply(cmd, o)
-		var code exitCode
-		if err == nil || errors.As(err, &code) && code != exitUnable {
+		if code, ok := errors.AsType[exitCode](err); err == nil || ok && code != exitUnable {
 			return err
 		}
 		return codedError{err, exitBlocked}

@@ -144,8 +144,8 @@ func replaceIn(folder *os.Root, name string, data []byte, mode fs.FileMode) erro
 
 // plainCause returns a file system error without the path, which the caller adds.
 func plainCause(err error) error {
-	var of *fs.PathError
-	if !errors.As(err, &of) {
+	of, ok := errors.AsType[*fs.PathError](err)
+	if !ok {
 		return err
 	}
 	if strings.Contains(of.Err.Error(), "escapes") { // package os has no name for it

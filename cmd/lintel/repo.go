@@ -137,8 +137,7 @@ func (r *repository) runWith(ctx context.Context, env []string, stdin string, ar
 	call := gitcmd.Call{Git: r.git, Options: []string{"-C", r.dir}, Args: args, Max: maxOutput, Stdin: stdin,
 		Env: append(os.Environ(), append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")...)}
 	out, err := call.Run(ctx)
-	var failed *gitcmd.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*gitcmd.Error](err); ok {
 		said, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(failed.Stderr, "fatal: ")), "\n")
 		if said != "" {
 			return "", errors.New(said)

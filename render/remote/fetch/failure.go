@@ -31,9 +31,6 @@ func denied(format string, args ...any) error {
 
 // failureOf returns the failure in an error, nil if it has none.
 func failureOf(err error) *remote.Failure {
-	var f *remote.Failure
-	if errors.As(err, &f) {
-		return f
-	}
-	return nil
+	f, _ := errors.AsType[*remote.Failure](err)
+	return f
 }

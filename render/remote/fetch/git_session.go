@@ -122,8 +122,7 @@ var errRefused = errors.New("git could not fetch it")
 
 // refusal returns errRefused if git ran and failed, otherwise the error itself.
 func refusal(err error) error {
-	var failed *gitcmd.Error
-	if errors.As(err, &failed) && failed.Err == nil {
+	if failed, ok := errors.AsType[*gitcmd.Error](err); ok && failed.Err == nil {
 		return errRefused
 	}
 	return err

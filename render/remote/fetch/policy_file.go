@@ -91,8 +91,7 @@ var (
 // located puts the file and line in front of a decoder's error.
 func located(name string, err error) error {
 	said := err.Error()
-	var several *yaml.TypeError
-	if errors.As(err, &several) && len(several.Errors) > 0 {
+	if several, ok := errors.AsType[*yaml.TypeError](err); ok && len(several.Errors) > 0 {
 		said = several.Errors[0]
 	}
 	m := yamlLine.FindStringSubmatch(said)

@@ -44,8 +44,8 @@ func (c *webClient) Retry(ctx context.Context, do func() error) error {
 	pause := firstWait
 	for n := 1; ; n++ {
 		err := do()
-		var again retryable
-		if !errors.As(err, &again) {
+		again, ok := errors.AsType[retryable](err)
+		if !ok {
 			return err
 		}
 		if n == tries {
