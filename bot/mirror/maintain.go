@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/render/remote"
-
-	"github.com/lintel-bot/lintel/bot/store"
 )
 
 // packs is the number of packs above which Maintain joins them: each fetch adds one or two.
@@ -279,7 +277,7 @@ func (m *Mirrors) slot(id int64) chan struct{} {
 
 // lockFile takes the lock among processes. unlock also releases the slot.
 func (m *Mirrors) lockFile(id int64) (unlock func(), err error) {
-	f, err := store.Lock(filepath.Join(m.config.Dir, strconv.FormatInt(id, 10)+".lock"))
+	f, err := remote.LockFile(filepath.Join(m.config.Dir, strconv.FormatInt(id, 10)+".lock"), false)
 	if err != nil {
 		return nil, fmt.Errorf("the lock of a mirror: %w", err)
 	}

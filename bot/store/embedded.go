@@ -39,7 +39,7 @@ func startEmbedded(dir string) (*embedded, error) {
 		return nil, fmt.Errorf("the data directory cannot be made: %w", remote.WithoutPath(err))
 	}
 	// Two embedded servers on one folder would destroy each other's files.
-	lock, err := Lock(filepath.Join(dir, "lock"))
+	lock, err := remote.LockFile(filepath.Join(dir, "lock"), false)
 	if errors.Is(err, remote.ErrLocked) {
 		return nil, ErrInUse
 	}

@@ -1,6 +1,6 @@
 // Package store stores the data of the App in the streams and key-value buckets of a NATS server, which is embedded in
 // the process or a cluster that several servers share. The data are jobs, leases, sessions, pushers, repositories that
-// take rules from others, and results. The package also locks files in the data directory.
+// take rules from others, and results.
 //
 // Jobs are durable, one for each pull request, and the newest replaces older ones.
 //
@@ -253,8 +253,7 @@ func (q *Queue) makeStream(ctx context.Context, config jetstream.StreamConfig) (
 		config.Replicas = 1
 	}
 	stream, err := q.js.CreateOrUpdateStream(ctx, config)
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == notClustered {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == notClustered {
 		config.Replicas = 1
 		stream, err = q.js.CreateOrUpdateStream(ctx, config)
 	}

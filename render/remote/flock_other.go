@@ -4,5 +4,5 @@ package remote
 
 import "os"
 
-// Flock does nothing. Without flock(2), only one process at a time may use a store.
-func Flock(*os.File, bool) error { return nil }
+// flock does nothing. Without flock(2), only one process at a time may use a store.
+func flock(*os.File, bool) error { return nil }

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// Flock locks a file without waiting, exclusively or shared. The lock ends when the process ends or the file is closed.
+// flock locks a file without waiting, exclusively or shared. The lock ends when the process ends or the file is closed.
 // It fails with ErrLocked where another process holds the lock.
-func Flock(f *os.File, shared bool) error {
+func flock(f *os.File, shared bool) error {
 	how := syscall.LOCK_EX
 	if shared {
 		how = syscall.LOCK_SH

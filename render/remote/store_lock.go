@@ -44,26 +44,34 @@ func (s *Store) wait(ctx context.Context, key string, shared bool) (func(), erro
 	}
 }
 
-// tryLock takes a lock without waiting. The holder of a lock may remove its file, so the locked file must still be the
-// one with that name.
+// tryLock takes a lock without waiting.
 func (s *Store) tryLock(key string, shared bool) (func(), error) {
-	path := filepath.Join(s.o.Dir, locksDir, key)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := LockFile(filepath.Join(s.o.Dir, locksDir, key), shared)
 	if err != nil {
-		return nil, fmt.Errorf("locking the store: %w", WithoutPath(err))
-	}
-	if err := Flock(f, shared); err != nil {
-		f.Close()
-		if errors.Is(err, ErrLocked) {
-			return nil, err
-		}
-		return nil, fmt.Errorf("locking the store: %w", WithoutPath(err))
-	}
-	mine, err1 := f.Stat()
-	there, err2 := os.Stat(path)
-	if err1 != nil || err2 != nil || !os.SameFile(mine, there) {
-		f.Close()
-		return nil, ErrLocked
+		return nil, fmt.Errorf("locking the store: %w", err)
 	}
 	return func() { f.Close() }, nil
+}
+
+// LockFile creates a file, if it does not exist, and takes its lock without waiting, exclusively or shared. The lock
+// ends with the process, or when the file is closed. Its holder may remove the file. Errors are ErrLocked and those of
+// the file system, without the path. Without flock(2) the lock has no effect.
+func LockFile(path string, shared bool) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, WithoutPath(err)
+	}
+	err = flock(f, shared)
+	if err == nil {
+		mine, err1 := f.Stat()
+		there, err2 := os.Stat(path)
+		if err1 != nil || err2 != nil || !os.SameFile(mine, there) {
+			err = ErrLocked // of a file that was removed meanwhile
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, WithoutPath(err)
+	}
+	return f, nil
 }
