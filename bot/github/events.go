@@ -13,6 +13,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // The identifiers of the check run's buttons.
@@ -219,7 +220,7 @@ func ownerAndName(r *gh.Repository) (owner, name string) {
 
 // objectID returns a valid object id, or "" for other text.
 func objectID(s string) string {
-	if store.IsObjectID(s) {
+	if gitcmd.IsObjectID(s) {
 		return s
 	}
 	return ""

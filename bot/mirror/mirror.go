@@ -15,9 +15,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -97,47 +95,23 @@ type State struct {
 	BaseTip   string // tip of the base branch as of this fetch; BaseSHA if nothing had to be fetched
 }
 
-// objectID is a full SHA-1 or SHA-256 object id.
-var objectID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-
 func (w Want) validate() error {
-	if !objectID.MatchString(w.HeadSHA) {
+	if !gitcmd.IsObjectID(w.HeadSHA) {
 		return fmt.Errorf("the head %q is not a full commit id", w.HeadSHA)
 	}
-	if w.BaseSHA != "" && !objectID.MatchString(w.BaseSHA) {
+	if w.BaseSHA != "" && !gitcmd.IsObjectID(w.BaseSHA) {
 		return fmt.Errorf("the base %q is not a full commit id", w.BaseSHA)
 	}
-	if w.Also != "" && !objectID.MatchString(w.Also) {
+	if w.Also != "" && !gitcmd.IsObjectID(w.Also) {
 		return fmt.Errorf("%q is not a full commit id", w.Also)
 	}
 	if w.BaseSHA == "" && w.BaseRef == "" {
 		return errors.New("neither a base branch nor a base commit is given")
 	}
-	if w.BaseRef != "" && !safeBranch(w.BaseRef) {
+	if w.BaseRef != "" && !gitcmd.IsRefName(w.BaseRef) {
 		return fmt.Errorf("the base branch %q has no valid name", w.BaseRef)
 	}
 	return nil
-}
-
-// safeBranch reports whether a name is safe in a refspec; the rules are those of git-check-ref-format(1).
-func safeBranch(name string) bool {
-	if name == "" || len(name) > 1024 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") ||
-		strings.HasSuffix(name, "/") ||
-		strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "//") ||
-		strings.Contains(name, "@{") {
-		return false
-	}
-	for _, r := range name {
-		if r < ' ' || r == 0x7f || strings.ContainsRune(" ~^:?*[\\", r) {
-			return false
-		}
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		if strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
-			return false
-		}
-	}
-	return true
 }
 
 // GitDir is the path of a repository's mirror, whether it exists or not. Checks of the repository read no other mirror.
@@ -262,7 +236,7 @@ func (m *Mirrors) fetch(ctx context.Context, s *session) (State, error) {
 // Ensure makes sure that the mirror has one commit with its folders, but not with all of its files. The commit may have
 // been reviewed and then replaced by a push. It returns a *Vanished if GitHub does not have the commit any more.
 func (m *Mirrors) Ensure(ctx context.Context, repo forge.Repo, sha string) error {
-	if repo.ID <= 0 || !objectID.MatchString(sha) {
+	if repo.ID <= 0 || !gitcmd.IsObjectID(sha) {
 		return &Vanished{SHA: sha}
 	}
 	return m.use(ctx, repo, func(s *session) error { return s.exact(ctx, sha) })

@@ -516,17 +516,3 @@ func TestFormerFolder(t *testing.T) {
 		t.Error("an unused mirror is still there")
 	}
 }
-
-func FuzzSafeBranch(f *testing.F) {
-	for _, s := range []string{"main", "feat/x", "-x", "a..b", "a:b", "x.lock", "@{", "ünï"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		if !safeBranch(name) {
-			return
-		}
-		if strings.HasPrefix(name, "-") || strings.ContainsAny(name, ":*?[ ~^\\\n\x00") || strings.Contains(name, "..") {
-			t.Errorf("%q passes", name)
-		}
-	})
-}

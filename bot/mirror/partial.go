@@ -13,6 +13,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // A partial mirror has all commits, folders and small files, but larger files of the commits that checks read only. Git
@@ -139,7 +140,7 @@ func (s *session) listed(ctx context.Context, commits, have []string) (ids []str
 	}
 	for line := range strings.Lines(string(out)) {
 		line = strings.TrimSpace(line)
-		if len(line) == 0 || !strings.Contains("~?", line[:1]) || !objectID.MatchString(line[1:]) {
+		if len(line) == 0 || !strings.Contains("~?", line[:1]) || !gitcmd.IsObjectID(line[1:]) {
 			return nil, &Failed{Command: "rev-list", Reason: "unexpected answer"}
 		}
 		ids = append(ids, line[1:])
@@ -187,7 +188,7 @@ func (s *session) known() (commits []string, err error) {
 	}
 	for word := range strings.FieldsSeq(string(data)) {
 		switch {
-		case objectID.MatchString(word):
+		case gitcmd.IsObjectID(word):
 			commits = append(commits, word)
 		case !slices.Contains(packs, word):
 			return nil, nil
@@ -243,7 +244,7 @@ func packsOf(dir string) (names []string, err error) {
 // other objects. Its errors are those of Fetch.
 func (m *Mirrors) Complete(ctx context.Context, gitDir string, commits, objects []string) error {
 	for _, id := range slices.Concat(commits, objects) {
-		if !objectID.MatchString(id) {
+		if !gitcmd.IsObjectID(id) {
 			return fmt.Errorf("%q is not a full object id", id)
 		}
 	}

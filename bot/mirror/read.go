@@ -133,7 +133,7 @@ func (m *Mirrors) Commits(ctx context.Context, gitDir, old, now string) ([]strin
 // have returns a *Vanished for the first commit that is not in the mirror.
 func (m *Mirrors) have(ctx context.Context, gitDir string, shas ...string) error {
 	for _, sha := range shas {
-		if !objectID.MatchString(sha) {
+		if !gitcmd.IsObjectID(sha) {
 			return &Vanished{SHA: sha}
 		}
 	}

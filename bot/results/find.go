@@ -13,6 +13,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // errHidden is the error that there is nothing that the reader may see.
@@ -182,7 +183,7 @@ func (h *Handler) result(r *http.Request, repository forge.Repository, path []st
 	view View) (p *readyPage, private bool, err error) {
 	ctx, head := r.Context(), path[0]
 	private = repository.Private
-	if !headPattern.MatchString(head) || len(path) > 1 && !idPattern.MatchString(path[1]) ||
+	if !gitcmd.IsObjectID(head) || len(path) > 1 && !idPattern.MatchString(path[1]) ||
 		len(path) > 3 || len(path) == 3 && !partPattern.MatchString(path[2]) {
 		return nil, false, ErrNone
 	}

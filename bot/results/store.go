@@ -15,6 +15,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // Limits limit what is stored. Above the first two, the oldest results are removed first. Zero values mean the
@@ -103,7 +104,7 @@ func partKey(repository int64, p parts, n int) string {
 // the report were left out. A result with the same id is replaced.
 func (s *Store) Put(ctx context.Context, r *Stored) error {
 	m := &r.Meta
-	if m.Repository.ID <= 0 || !headPattern.MatchString(m.Head) || !idPattern.MatchString(m.ID) || r.Report == nil {
+	if m.Repository.ID <= 0 || !gitcmd.IsObjectID(m.Head) || !idPattern.MatchString(m.ID) || r.Report == nil {
 		return errors.New("storing a result: it lacks its repository, its commit, its id or its report")
 	}
 	m.Schema = Schema
@@ -207,7 +208,7 @@ func (s *Store) decodeMeta(data []byte, key string) (*Meta, error) {
 
 // Meta returns the record of a result; ErrNone if there is none.
 func (s *Store) Meta(ctx context.Context, repository int64, head, id string) (*Meta, error) {
-	if !headPattern.MatchString(head) || !idPattern.MatchString(id) {
+	if !gitcmd.IsObjectID(head) || !idPattern.MatchString(id) {
 		return nil, ErrNone
 	}
 	return s.meta(ctx, resultKey(repository, head, id))
@@ -216,7 +217,7 @@ func (s *Store) Meta(ctx context.Context, repository int64, head, id string) (*M
 // OfHead returns the results of a commit without previews. They are ordered by the store's revision and not by a clock,
 // the last one stored first.
 func (s *Store) OfHead(ctx context.Context, repository int64, head string) ([]Meta, error) {
-	if !headPattern.MatchString(head) {
+	if !gitcmd.IsObjectID(head) {
 		return nil, nil
 	}
 	keys, err := s.index.Keys(ctx, resultKey(repository, head, "*"))

@@ -162,8 +162,6 @@ var (
 	idPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
 	// partPattern matches the name of a part of a page.
 	partPattern = regexp.MustCompile(`^[a-z]{1,20}-[0-9]{1,5}$`)
-	// headPattern matches a full object id of git.
-	headPattern = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 )
 
 // essential returns the fields of a report that every page needs. Of a report that is too large, the other fields are

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // prefix is the first token of all subjects of jobs.
@@ -60,9 +61,9 @@ func (k Key) Validate() error {
 		return fmt.Errorf("pull request number %d is not positive", min(k.Number, k.Preview))
 	case kinds > 1:
 		return fmt.Errorf("a key has one of pull request, commit, branch, group, preview and all")
-	case k.Commit != "" && !IsObjectID(k.Commit):
+	case k.Commit != "" && !gitcmd.IsObjectID(k.Commit):
 		return fmt.Errorf("%q is not an object id", k.Commit)
-	case k.Group != "" && !IsObjectID(k.Group):
+	case k.Group != "" && !gitcmd.IsObjectID(k.Group):
 		return fmt.Errorf("%q is not an object id", k.Group)
 	case len(k.Branch) > maxBranch:
 		return fmt.Errorf("the name of the branch has %d bytes", len(k.Branch))
@@ -103,14 +104,6 @@ func parseKey(subject string) (Key, error) {
 		k.Target = forge.Target{} // of a pull request, there is the number alone
 	}
 	return k, k.Validate()
-}
-
-// IsObjectID reports whether a text is a full SHA-1 or SHA-256 object id in lower case.
-func IsObjectID(s string) bool {
-	if len(s) != 40 && len(s) != 64 {
-		return false
-	}
-	return strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') }) < 0
 }
 
 // Message is published with a key. It has hints for logs, for the address of the repository, and about the event. It

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // Memory is the data that the App stores beside its jobs, see Queue.
@@ -50,7 +51,7 @@ func (m *Memory) DraftsAsked(ctx context.Context, repository int64, head string)
 }
 
 func draftsName(repository int64, head string) (string, error) {
-	if !IsObjectID(head) {
+	if !gitcmd.IsObjectID(head) {
 		return "", fmt.Errorf("%q is not an object id", head)
 	}
 	return fmt.Sprintf("drafts.%d.%s", repository, head), nil
@@ -99,7 +100,7 @@ func (m *Memory) AddPusher(ctx context.Context, repository int64, number int, lo
 
 // AddTip stores, on disk before it returns, that an account pushed a commit as the tip of a branch.
 func (m *Memory) AddTip(ctx context.Context, repository int64, commit, login string) error {
-	if !IsObjectID(commit) {
+	if !gitcmd.IsObjectID(commit) {
 		return fmt.Errorf("storing who pushed: %q is not an object id", commit)
 	}
 	return m.addPusher(ctx, tipName(repository, commit), login)

@@ -38,25 +38,13 @@ var commitID = regexp.MustCompile(`^[0-9a-f]{40}$`)
 // isCommit reports whether a reference is a full commit id, which always means the same commit.
 func isCommit(ref string) bool { return commitID.MatchString(ref) }
 
-// safeRef refuses names that git-check-ref-format(1) refuses, or that would be an option or a pattern.
-func safeRef(name string) bool {
-	if name == "" || len(name) > 1024 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") ||
-		strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") || strings.Contains(name, "..") ||
-		strings.Contains(name, "//") || strings.Contains(name, "@{") {
-		return false
-	}
-	return !strings.ContainsFunc(name, func(r rune) bool {
-		return r <= ' ' || r == 0x7f || strings.ContainsRune("~^:?*[\\", r)
-	})
-}
-
 // resolve asks the server which commit a reference means now. The reference is "" for the default branch, a tag or else
 // a branch of that name, or a range of versions for the newest tag in it.
 func (f *Fetcher) resolve(ctx context.Context, src gitSource, ref string) (gitCommit, error) {
 	versions, whole := strings.CutPrefix(ref, remote.Versions)
 	versions, short := strings.CutPrefix(versions, remote.ShortVersions)
 	ranged := whole || short
-	if ref != "" && !ranged && !safeRef(ref) {
+	if ref != "" && !ranged && !gitcmd.IsRefName(ref) {
 		return gitCommit{}, broken("the revision is not valid: write a branch, a tag or a commit")
 	}
 	names := []string{"HEAD"}

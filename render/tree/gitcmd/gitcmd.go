@@ -169,3 +169,25 @@ func (c *capped) Write(p []byte) (int, error) {
 	c.over = true
 	return 0, ErrTooMuch
 }
+
+// IsObjectID reports whether a text is a full SHA-1 or SHA-256 object id in lower case.
+func IsObjectID(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// IsRefName reports whether a name is safe in a refspec and as an argument; the rules are those of
+// git-check-ref-format(1).
+func IsRefName(name string) bool {
+	if len(name) > 1024 || strings.HasPrefix(name, "-") || strings.HasSuffix(name, ".") || strings.Contains(name, "..") ||
+		strings.Contains(name, "@{") || strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r == 0x7f || strings.ContainsRune("~^:?*[\\", r)
+	}) {
+		return false
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
+			return false
+		}
+	}
+	return true
+}

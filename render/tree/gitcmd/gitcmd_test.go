@@ -68,3 +68,17 @@ func TestEnds(t *testing.T) {
 		t.Errorf("a child was waited for: %s", took)
 	}
 }
+
+func FuzzIsRefName(f *testing.F) {
+	for _, s := range []string{"main", "feat/x", "-x", "a..b", "a:b", "x.lock", "@{", "ünï", "", "/a", "a/", "a//b"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if !IsRefName(name) {
+			return
+		}
+		if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, ":*?[ ~^\\\n\x00") || strings.Contains(name, "..") {
+			t.Errorf("%q passes", name)
+		}
+	})
+}
