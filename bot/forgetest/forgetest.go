@@ -29,6 +29,8 @@ type GitHub struct {
 	Lost        []forge.Delivery               // deliveries that failed
 	Runs        []forge.CheckRun               // oldest first; the run with an ID is at index ID-1
 	Suggestions []forge.Suggestion             // of every pull request
+	// Left is what an installation has left of its hourly limit. Nil: it is not known.
+	Left func(installation int64) (forge.Budget, bool)
 
 	// Fail returns the error of a call before it has any effect. It gets the name of the method, and the repository,
 	// check run or other subject. Nil: no errors.
@@ -55,6 +57,14 @@ func (g *GitHub) Since() []time.Time { return g.since }
 
 // Redelivered returns the deliveries that were requested again.
 func (g *GitHub) Redelivered() []int64 { return g.redelivered }
+
+// Budget implements forge.Client.
+func (g *GitHub) Budget(installation int64) (b forge.Budget, known bool) {
+	if g.Left == nil {
+		return b, false
+	}
+	return g.Left(installation)
+}
 
 func (g *GitHub) call(name string, about any) error {
 	if g.calls == nil {

@@ -210,12 +210,10 @@ func (o *fleetPreview) previewAll(ctx context.Context, proposed *report.Proposed
 // afford waits until one repository may be checked; the caller calls done afterwards. It returns *store.Later if
 // GitHub's limits have no room for background work. A turn is admitted as one check, but needs the requests of many.
 func (o *fleetPreview) afford(ctx context.Context) (_ context.Context, done func(), _ error) {
-	if o.Budget != nil {
-		b, known := o.Budget(o.repo.Installation)
-		if known && b.Remaining < b.Limit/previewShare && b.Reset.After(o.Now()) {
-			return nil, nil, &store.Later{After: b.Reset.Sub(o.Now()),
-				Err: errors.New("the rest of GitHub's hourly limit is reserved for checks")}
-		}
+	b, known := o.Client.Budget(o.repo.Installation)
+	if known && b.Remaining < b.Limit/previewShare && b.Reset.After(o.Now()) {
+		return nil, nil, &store.Later{After: b.Reset.Sub(o.Now()),
+			Err: errors.New("the rest of GitHub's hourly limit is reserved for checks")}
 	}
 	return o.admit(ctx, o.task)
 }

@@ -403,7 +403,7 @@ func TestFleetPreviewWithoutDependents(t *testing.T) {
 		})
 	}
 	b := newPreviewBench(t)
-	b.Budget = func(int64) (forge.Budget, bool) {
+	b.hub.Left = func(int64) (forge.Budget, bool) {
 		return forge.Budget{Limit: 5000, Remaining: 1249, Reset: clock.Add(10 * time.Minute)}, true
 	}
 	var later *store.Later

@@ -37,8 +37,6 @@ type SweepQueue interface {
 type SweepConfig struct {
 	Client forge.Client
 	Queue  SweepQueue
-	// Budget is what an installation has left of its hourly limit; false if unknown. Default: unknown.
-	Budget func(installation int64) (forge.Budget, bool)
 	// Serves reports whether the App works for an account, by its login. Another installation is as if it were not there,
 	// and its jobs go to Drop. Nil: for every account.
 	Serves func(account string) bool
@@ -193,10 +191,7 @@ var errSpent = errors.New("the rest of the rate limit is reserved for checks")
 
 // spent reports whether less than half of an installation's requests are left, since checks have priority.
 func (s *Sweeper) spent(installation int64) bool {
-	if s.config.Budget == nil {
-		return false
-	}
-	b, known := s.config.Budget(installation)
+	b, known := s.config.Client.Budget(installation)
 	return known && b.Remaining < b.Limit/2
 }
 

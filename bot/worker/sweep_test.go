@@ -311,13 +311,15 @@ func TestSweepLeavesBudget(t *testing.T) {
 	}
 	s, j, _ := newSweeper(h)
 	left := 2
-	s.config.Budget = func(int64) (forge.Budget, bool) {
+	budget := func(int64) (forge.Budget, bool) {
 		left--
 		return forge.Budget{Remaining: map[bool]int{true: 4000, false: 2000}[left >= 0], Limit: 5000}, true
 	}
+	h.Left = budget
 	if err := s.Sweep(t.Context()); !errors.Is(err, errSpent) || len(j.published) != 2 {
 		t.Fatalf("%d jobs, %v; want to stop after two", len(j.published), err)
 	}
+	h.Left = nil
 	// So it does after a limit that GitHub tells of.
 	limited, j2, _ := newSweeper(h)
 	h.Fail = refuseSweep("OpenPullRequests", 3, &forge.RetryLater{Reason: "rate limit"})
@@ -328,7 +330,7 @@ func TestSweepLeavesBudget(t *testing.T) {
 	if err := limited.Sweep(t.Context()); err != nil || j2.published[2].Repository != 3 {
 		t.Errorf("jobs %v, %v; want to go on with the third repository", j2.published, err)
 	}
-	left = 2
+	h.Left, left = budget, 2
 	if err := s.Sweep(t.Context()); !errors.Is(err, errSpent) || len(j.published) != 4 || j.published[2].Repository != 3 {
 		t.Errorf("jobs %v, %v; want to go on with the third repository", j.published, err)
 	}

@@ -43,12 +43,12 @@ type BlobURL func(path string, line int) string
 // too long for an address, and where there is no such branch.
 type NewFileURL func(path, content string) string
 
-// Worker turns jobs into check runs. All fields but Text, Remotes, Results, Budget, Cache, Alarm, Pace, Patience and Log are
+// Worker turns jobs into check runs. All fields but Text, Remotes, Results, Cache, Alarm, Pace, Patience and Log are
 // required; it is safe for concurrent use.
 type Worker struct {
 	Client    forge.Client
 	Mirror    Mirror
-	Sandbox   Sandbox
+	Sandbox   remotes.Sandbox // *sandbox.Crash and *sandbox.Failed are final, other errors may be temporary
 	Approvals ReviewFinder
 	Jobs      Queue
 	// Summary and Text return the Markdown of a check run. head and rules link to files at the head and at the commit
@@ -61,8 +61,6 @@ type Worker struct {
 	Results Results
 	// PreviewSummary is the markdown that says what a pull request would change in other repositories.
 	PreviewSummary func(o *report.FleetPreview) string
-	// Budget is what an installation has left of its hourly limit, see github.Client.Budget; nil: it is not known.
-	Budget func(installation int64) (forge.Budget, bool)
 	// of the engine; part of what a result depends on
 	Version string
 	// folder that has one for the checks of each installation, absolute; empty: none
@@ -244,13 +242,6 @@ func (c *check) newFileURL(path, content string) string {
 type Pace interface {
 	// lets a job in until done, whose requests have the context that is returned; else *forge.RetryLater
 	Admit(ctx context.Context, installation int64, background bool) (_ context.Context, done func(), err error)
-}
-
-// Sandbox inspects and checks changes; *sandbox.Sandbox implements it. *sandbox.Crash and *sandbox.Failed are final,
-// other errors may be temporary.
-type Sandbox interface {
-	Inspect(ctx context.Context, change report.Change) (*report.Inspection, error)
-	Run(ctx context.Context, change report.Change) (*report.Report, error)
 }
 
 // Mirror fetches the commits of a pull request; mirror.Mirrors is one. *mirror.Vanished

@@ -308,7 +308,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	}
 	rotation := o.rotation(app, intake, log)
 	alarm := worker.NewAlarm(jobs, time.Now, time.After, log)
-	sweeper := worker.NewSweeper(worker.SweepConfig{Client: app.client, Queue: jobs, Budget: app.client.Budget, Ends: alarm.Set,
+	sweeper := worker.NewSweeper(worker.SweepConfig{Client: app.client, Queue: jobs, Ends: alarm.Set,
 		Serves: o.serves, Drop: jobs.Drop, Reached: shown.reached, Interval: o.sweepInterval, Log: log})
 	server = &worker.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
@@ -317,7 +317,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 		Worker: &worker.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: worker.NewApprovals(app.client, mirrors, jobs),
 			Jobs: jobs, Summary: summary, Text: details, Cache: cache, Alarm: alarm,
-			Remotes: outside.For, PreviewSummary: previewSummary, Budget: app.client.Budget,
+			Remotes: outside.For, PreviewSummary: previewSummary,
 			Pace: app.client, Patience: patience,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
