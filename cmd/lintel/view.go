@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,15 +22,12 @@ type viewOptions struct {
 func (o *viewOptions) flags(cmd *cobra.Command, in *formats) {
 	f := cmd.Flags()
 	groupings, severities := view.Groupings(), report.Severities()
-	f.StringVar(&o.groupBy, "group-by", groupings[0], "how the text is grouped: "+enumerated(groupings))
-	f.StringVar(&o.severity, "severity", "", "show findings of this severity and above, and count the others: "+
-		""+enumerated(severities)+"; "+
-		"a policy without severity is medium")
+	o.groupBy = groupings[0]
+	addChoiceFlag(cmd, "group-by", &o.groupBy, groupings, "how the text is grouped: "+enumerated(groupings))
+	addChoiceFlag(cmd, "severity", &o.severity, severities, "show findings of this severity and above, and count the "+
+		"others: "+enumerated(severities)+"; a policy without severity is medium")
 	f.BoolVar(&o.allPlaces, "all-places", false, "show every finding and all its places")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show only the verdict and errors")
-	for name, values := range map[string][]string{"group-by": groupings, "severity": severities} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-	}
 	for _, name := range []string{"group-by", "severity", "all-places"} {
 		cmd.MarkFlagsMutuallyExclusive("quiet", name)
 	}
@@ -39,12 +35,6 @@ func (o *viewOptions) flags(cmd *cobra.Command, in *formats) {
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := before(cmd, args); err != nil {
 			return err
-		}
-		if !slices.Contains(groupings, o.groupBy) {
-			return fmt.Errorf("--group-by %q is not known: choose %s", o.groupBy, enumerated(groupings))
-		}
-		if f.Changed("severity") && !slices.Contains(severities, o.severity) {
-			return fmt.Errorf("--severity %q is not known: choose %s", o.severity, enumerated(severities))
 		}
 		for _, name := range []string{"group-by", "severity", "all-places", "quiet"} {
 			if f.Changed(name) && !in.has("text") {
