@@ -28,7 +28,7 @@ func (f *Fetcher) source(j job) (gitSource, error) {
 	case j.token != "" && at == j.url: // the token is not meant for a mirror
 		s.Authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+j.token))
 	case c != nil:
-		s.Authorization = c.Header()
+		s.Authorization = authorization(c)
 	}
 	return s, nil
 }

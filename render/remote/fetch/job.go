@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"oras.land/oras-go/v2/registry/remote/auth"
+
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
@@ -149,7 +151,7 @@ func (f *Fetcher) mayAsk(u *url.URL) error {
 }
 
 // way returns the address that is really asked, which may be of a mirror, and the operator's credentials for it.
-func (f *Fetcher) way(u *url.URL) (*url.URL, *Credential, error) {
+func (f *Fetcher) way(u *url.URL) (*url.URL, *auth.Credential, error) {
 	at, err := f.o.Policy.Mirror(u)
 	if err != nil {
 		return nil, nil, undecided("its mirror's address cannot be used: %v", err)
@@ -169,7 +171,7 @@ func (f *Fetcher) trip(u *url.URL) (*url.URL, *trip, error) {
 	}
 	t := f.web.Trip()
 	if c != nil {
-		t.Authorization = c.Header()
+		t.Authorization = authorization(c)
 	}
 	return at, t, nil
 }

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,7 +40,7 @@ type ociRepository struct {
 }
 
 // newOCIRepository returns the repository at an oci address. The credentials may be nil.
-func newOCIRepository(client *webClient, u *url.URL, plain bool, c *Credential) (*ociRepository, error) {
+func newOCIRepository(client *webClient, u *url.URL, plain bool, c *auth.Credential) (*ociRepository, error) {
 	r := &ociRepository{client: client, trip: client.Trip()}
 	// The digest of a blob is known before it is fetched, and registries redirect to storage hosts that no list names.
 	pinned := client.Trip()
@@ -55,20 +56,10 @@ func newOCIRepository(client *webClient, u *url.URL, plain bool, c *Credential) 
 		}
 		repo.PlainHTTP, repo.MaxMetadataBytes = plain, maxManifest
 		repo.Client = &auth.Client{Client: part.trip.HTTP(), Cache: cache, Header: http.Header{"User-Agent": {"lintel"}},
-			Credential: credentialFor(repo.Reference.Host(), c)}
+			Credential: auth.StaticCredential(repo.Reference.Host(), *cmp.Or(c, &auth.Credential{}))} // to this host only
 		*part.to = repo
 	}
 	return r, nil
-}
-
-// credentialFor returns a function that gives the credentials to one host only.
-func credentialFor(host string, c *Credential) auth.CredentialFunc {
-	return func(_ context.Context, asks string) (auth.Credential, error) {
-		if c == nil || !strings.EqualFold(asks, host) {
-			return auth.EmptyCredential, nil
-		}
-		return auth.Credential{Username: c.User, Password: c.Password, RefreshToken: c.Identity, AccessToken: c.Token}, nil
-	}
 }
 
 // Hosts returns further addresses that redirects led to.

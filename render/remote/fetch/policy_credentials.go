@@ -11,6 +11,8 @@ import (
 	"os"
 	"strings"
 
+	"oras.land/oras-go/v2/registry/remote/auth"
+
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
@@ -23,24 +25,17 @@ type credential struct {
 	basicAuthFile, tokenFile, dockerF string
 }
 
-// Credential is what a server is shown.
-type Credential struct {
-	User, Password string // basic
-	Token          string // bearer
-	Identity       string // the refresh token of a registry
-}
-
-// Header returns the value of an Authorization header.
-func (c Credential) Header() string {
-	if c.Token != "" {
-		return "Bearer " + c.Token
+// authorization returns the value of an Authorization header.
+func authorization(c *auth.Credential) string {
+	if c.AccessToken != "" {
+		return "Bearer " + c.AccessToken
 	}
-	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.User+":"+c.Password))
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.Username+":"+c.Password))
 }
 
 // Credential returns the operator's credentials for an address, nil where there are none: the longest prefix decides.
 // The files are read each time, so that they can be renewed. The error does not name their content.
-func (p *Policy) Credential(u *url.URL) (*Credential, error) {
+func (p *Policy) Credential(u *url.URL) (*auth.Credential, error) {
 	address := remote.Comparable(u)
 	for _, c := range p.credentials {
 		if !strings.HasPrefix(address, c.prefix) {
@@ -55,13 +50,13 @@ func (p *Policy) Credential(u *url.URL) (*Credential, error) {
 	return nil, nil
 }
 
-func (c credential) read(host string) (*Credential, error) {
+func (c credential) read(host string) (*auth.Credential, error) {
 	text, err := secret(cmp.Or(c.basicAuthFile, c.tokenFile, c.dockerF))
 	switch {
 	case err != nil:
 		return nil, err
 	case c.tokenFile != "":
-		return &Credential{Token: text}, nil
+		return &auth.Credential{AccessToken: text}, nil
 	case c.dockerF != "":
 		return docker([]byte(text), host)
 	}
@@ -69,7 +64,7 @@ func (c credential) read(host string) (*Credential, error) {
 	if !ok {
 		return nil, errors.New("the file must contain user:password")
 	}
-	return &Credential{User: user, Password: password}, nil
+	return &auth.Credential{Username: user, Password: password}, nil
 }
 
 // secret reads a file with something secret in it. Its errors have no path.
@@ -93,7 +88,7 @@ func secret(path string) (string, error) {
 }
 
 // docker reads the entry of a host from a configuration of docker. Credential helpers are programs and not started.
-func docker(data []byte, host string) (*Credential, error) {
+func docker(data []byte, host string) (*auth.Credential, error) {
 	type entry struct {
 		Auth          string `json:"auth"`
 		Username      string `json:"username"`
@@ -111,13 +106,14 @@ func docker(data []byte, host string) (*Credential, error) {
 		if dockerHost(name) != dockerHost(host) {
 			continue
 		}
-		c := &Credential{User: e.Username, Password: e.Password, Identity: e.IdentityToken, Token: e.RegistryToken}
+		c := &auth.Credential{Username: e.Username, Password: e.Password, RefreshToken: e.IdentityToken,
+			AccessToken: e.RegistryToken}
 		if e.Auth != "" {
 			both, err := base64.StdEncoding.DecodeString(e.Auth)
 			if err != nil {
 				return nil, errors.New("the entry of the registry is not base64")
 			}
-			c.User, c.Password, _ = strings.Cut(strings.TrimRight(string(both), "\x00"), ":")
+			c.Username, c.Password, _ = strings.Cut(strings.TrimRight(string(both), "\x00"), ":")
 		}
 		return c, nil
 	}

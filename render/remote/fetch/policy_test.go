@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"oras.land/oras-go/v2/registry/remote/auth"
+
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
@@ -216,12 +218,12 @@ func TestCredential(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for at, want := range map[string]Credential{
-		"https://charts.example.com/x":      {User: "me", Password: "pass:word"},
-		"https://charts.example.com":        {User: "me", Password: "pass:word"},
-		"https://charts.example.com/team/x": {Token: "tok"},
-		"oci://registry-1.docker.io/x/y":    {User: "hub", Password: "pw"},
-		"oci://registry.corp.example/x":     {Identity: "refresh"},
+	for at, want := range map[string]auth.Credential{
+		"https://charts.example.com/x":      {Username: "me", Password: "pass:word"},
+		"https://charts.example.com":        {Username: "me", Password: "pass:word"},
+		"https://charts.example.com/team/x": {AccessToken: "tok"},
+		"oci://registry-1.docker.io/x/y":    {Username: "hub", Password: "pw"},
+		"oci://registry.corp.example/x":     {RefreshToken: "refresh"},
 	} {
 		if got, err := p.Credential(address(t, at)); err != nil || got == nil || *got != want {
 			t.Errorf("%s: %+v, %v", at, got, err)
