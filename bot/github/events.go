@@ -201,12 +201,9 @@ func originOf(e anyEvent, repo *gh.Repository) eventOrigin {
 	return eventOrigin{e.GetAction(), e.GetInstallation(), repo, e.GetSender().GetLogin()}
 }
 
-// key returns a key for the repository of the event, without a subject.
-func (o eventOrigin) key() (store.Key, error) {
-	if o.repo == nil {
-		return store.Key{}, errors.New("the payload names no repository")
-	}
-	return store.Key{Installation: o.installation.GetID(), Repository: o.repo.GetID()}, nil
+// key returns a key for the repository of the event, without a subject. It is not valid if the event names none.
+func (o eventOrigin) key() store.Key {
+	return store.Key{Installation: o.installation.GetID(), Repository: o.repo.GetID()}
 }
 
 // ownerAndName is owner and name; lists of repositories have no owner beside the full name.

@@ -62,10 +62,7 @@ func onReview(from eventOrigin, e *gh.PullRequestReviewEvent) (Work, error) {
 }
 
 func ofPull(from eventOrigin, pr *gh.PullRequest) (Work, error) {
-	key, err := from.key()
-	if err != nil {
-		return Work{}, err
-	}
+	key := from.key()
 	if pr == nil {
 		return Work{}, errors.New("the payload has no pull_request")
 	}
@@ -93,10 +90,7 @@ func onPush(from eventOrigin, e *gh.PushEvent) (Work, error) {
 	if !ok || e.GetDeleted() || strings.HasPrefix(branch, queuePrefix) {
 		return Work{}, nil
 	}
-	key, err := from.key()
-	if err != nil {
-		return Work{}, err
-	}
+	key := from.key()
 	w := Work{Tip: tip(from, e)}
 	if w.Tip != nil {
 		pushed := key
@@ -131,10 +125,7 @@ func onMergeGroup(from eventOrigin, e *gh.MergeGroupEvent) (Work, error) {
 	if from.action != "checks_requested" {
 		return Work{}, nil
 	}
-	key, err := from.key()
-	if err != nil {
-		return Work{}, err
-	}
+	key := from.key()
 	g := e.MergeGroup
 	if objectID(g.GetBaseSHA()) == "" {
 		return Work{}, errors.New("the payload has no merge_group with a base")
@@ -163,10 +154,7 @@ func onCheckRun(from eventOrigin, e *gh.CheckRunEvent) (Work, error) {
 	default:
 		return Work{}, nil
 	}
-	key, err := from.key()
-	if err != nil {
-		return Work{}, err
-	}
+	key := from.key()
 	run := e.CheckRun
 	if run == nil {
 		return Work{}, errors.New("the payload has no check_run")
@@ -189,10 +177,7 @@ func onCheckSuite(from eventOrigin, e *gh.CheckSuiteEvent) (Work, error) {
 	if from.action != "requested" && from.action != "rerequested" {
 		return Work{}, nil
 	}
-	key, err := from.key()
-	if err != nil {
-		return Work{}, err
-	}
+	key := from.key()
 	suite := e.CheckSuite
 	if suite == nil {
 		return Work{}, errors.New("the payload has no check_suite")
@@ -278,9 +263,9 @@ func onRepository(from eventOrigin, e *gh.RepositoryEvent) (Work, error) {
 	default:
 		return Work{}, nil
 	}
-	key, err := from.key()
-	if err != nil {
-		return Work{}, err
+	key := from.key()
+	if key.Repository == 0 {
+		return Work{}, errors.New("the payload names no repository") // a scope without one is all of the installation
 	}
 	scope := []Scope{{key.Installation, key.Repository}}
 	switch from.action {
