@@ -144,7 +144,7 @@ func (a *Client) GitToken(ctx context.Context, repo forge.Repo) (string, error) 
 	for attempt := 0; ; attempt++ {
 		var t *ghinstallation.Transport
 		// What this token may do says nothing about the one for the API.
-		t, err := a.installationTransport(a.tokens(in.conn.gate, &grants{}), repo.Installation, options)
+		t, err := a.installationTransport(&tokens{a, in.conn.gate, &grants{}}, repo.Installation, options)
 		if err == nil {
 			token, err = t.Token(ctx)
 		}

@@ -45,14 +45,14 @@ type Client struct {
 	web      string   // where people and git go, without a trailing slash
 	api      *url.URL // where the REST API is, with a trailing slash
 	id       int64
-	key      *atomic.Pointer[rsa.PrivateKey]
+	key      atomic.Pointer[rsa.PrivateKey]
 	name     string
 	now      func() time.Time
 	after    func(time.Duration) <-chan time.Time
 	skew     *skew
 	wire     http.RoundTripper
 	asApp    *gh.Client // authenticated as the App itself
-	replicas *atomic.Pointer[func() int]
+	replicas atomic.Pointer[func() int]
 	pace     *pace // of the App itself
 
 	mu            sync.Mutex
@@ -80,8 +80,8 @@ func NewClient(c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Client{web: web, api: api, id: c.AppID, key: &atomic.Pointer[rsa.PrivateKey]{}, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After,
-		installations: map[int64]*installation{}, replicas: &atomic.Pointer[func() int]{}}
+	a := &Client{web: web, api: api, id: c.AppID, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After,
+		installations: map[int64]*installation{}}
 	a.key.Store(key)
 	if a.now == nil {
 		a.now = time.Now
@@ -166,7 +166,7 @@ func (a *Client) client(t http.RoundTripper) *gh.Client {
 // appTransport signs every request as the App.
 func (a *Client) appTransport(base http.RoundTripper) (*ghinstallation.AppsTransport, error) {
 	t, err := ghinstallation.NewAppsTransportWithOptions(base, a.id,
-		ghinstallation.WithSigner(&signer{key: a.key, now: a.now, skew: a.skew}))
+		ghinstallation.WithSigner(&signer{a}))
 	if err != nil {
 		return nil, fmt.Errorf("preparing the App's transport: %w", err)
 	}
@@ -200,7 +200,7 @@ func (a *Client) installed(id int64) *installation {
 		git: store.NewCache[int64](store.CacheConfig[string]{Limit: maxGitTokens, Now: a.now})}
 	c.renew = func() (http.RoundTripper, error) {
 		in.git.Clear() // what ended the token of the API ended those, too
-		return a.installationTransport(a.tokens(c.gate, c.grants), id, nil)
+		return a.installationTransport(&tokens{a, c.gate, c.grants}, id, nil)
 	}
 	a.installations[id] = in
 	return in

@@ -3,7 +3,6 @@ package github
 import (
 	"bytes"
 	"context"
-	"crypto/rsa"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -92,29 +91,21 @@ func (c *conn) forbidden(resp *http.Response) bool {
 // tokens sees the answers to requests for an installation's tokens go by: what a token may do, and whether GitHub
 // wants to be left in peace.
 type tokens struct {
-	base   http.RoundTripper
-	pace   *pace // of the App, as which tokens are asked for
-	after  func(time.Duration) <-chan time.Time
+	*Client
 	gate   *gate
-	skew   *skew
 	grants *grants
-}
-
-// tokens returns the transport below that of an installation.
-func (a *Client) tokens(gate *gate, grants *grants) *tokens {
-	return &tokens{base: a.wire, pace: a.pace, after: a.after, gate: gate, skew: a.skew, grants: grants}
 }
 
 func (t *tokens) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/access_tokens") {
-		return t.base.RoundTrip(req)
+		return t.wire.RoundTrip(req)
 	}
 	done, err := t.pace.await(req, t.after)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	resp, err := t.base.RoundTrip(req)
+	resp, err := t.wire.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
@@ -188,11 +179,7 @@ func (s *skew) observe(resp *http.Response) {
 func (s *skew) value() time.Duration { return time.Duration(s.nanos.Load()) }
 
 // signer writes the App's tokens by GitHub's clock, with the key as it is then.
-type signer struct {
-	key  *atomic.Pointer[rsa.PrivateKey]
-	now  func() time.Time
-	skew *skew
-}
+type signer struct{ *Client }
 
 // Sign keeps the issuer of the given claims and sets the times itself: those of the library allow a clock
 // that is off by thirty seconds only.
