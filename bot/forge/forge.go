@@ -31,7 +31,6 @@ type Repository struct {
 type PullRequest struct {
 	Number  int
 	State   string // open or closed
-	Draft   bool
 	Title   string
 	Author  string
 	BaseRef string // branch name

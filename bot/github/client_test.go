@@ -354,7 +354,7 @@ func TestPullRequest(t *testing.T) {
 		"base": map[string]any{"ref": "main", "sha": "old", "repo": map[string]any{"id": 42}},
 		"head": map[string]any{"ref": "feat", "sha": head, "repo": nil}})
 	got, err := h.app().PullRequest(t.Context(), testRepo, 1)
-	want := &forge.PullRequest{Number: 1, State: "open", Draft: true, Author: "alice", BaseRef: "main", BaseSHA: "old",
+	want := &forge.PullRequest{Number: 1, State: "open", Author: "alice", BaseRef: "main", BaseSHA: "old",
 		HeadRef: "feat", HeadSHA: head, Fork: true}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("base branch gone: %v %s", err, diff)

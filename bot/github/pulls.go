@@ -92,7 +92,7 @@ func (a *Client) Repository(ctx context.Context, repo forge.Repo) (*forge.Settin
 func pullRequest(p *gh.PullRequest) *forge.PullRequest {
 	head, base := p.GetHead(), p.GetBase()
 	return &forge.PullRequest{
-		Number: p.GetNumber(), State: p.GetState(), Draft: p.GetDraft(), Title: p.GetTitle(), Author: p.GetUser().GetLogin(),
+		Number: p.GetNumber(), State: p.GetState(), Title: p.GetTitle(), Author: p.GetUser().GetLogin(),
 		BaseRef: base.GetRef(), BaseSHA: base.GetSHA(), HeadRef: head.GetRef(), HeadSHA: head.GetSHA(),
 		HeadRepo: head.GetRepo().GetFullName(),
 		Updated:  p.GetUpdatedAt().Time,

@@ -116,7 +116,7 @@ func shop() forge.Repository {
 // resultOf returns a result of pull request 12.
 func resultOf(external, head string, at time.Time) *Stored {
 	return &Stored{Meta: Meta{ID: ID(external), Repository: shop(), Head: head, Base: headB, Rules: headB,
-		Pull: &Pull{Number: 12, Title: "Change", Author: "octocat", BaseRef: "main"}, Conclusion: report.Failure,
+		Pull: &Pull{Number: 12, Title: "Change", Author: "octocat"}, Conclusion: report.Failure,
 		Title: "2 violations", Completed: at, GitHub: "https://github.com"},
 		Report: &report.Report{Conclusion: report.Failure, Title: "2 violations",
 			Findings: []report.Finding{{Policy: "latest", Message: "no latest", Result: report.Fail, Blocks: true,

@@ -47,8 +47,6 @@ type Entry struct {
 	Violations []Violations      `json:"violations,omitempty"` // of the default branch, the most violated policy first
 	Total      int               `json:"total"`                // violations of all policies, without exempted ones
 	Blocking   int               `json:"blocking"`             // number of Total that block
-	NotChecked int               `json:"notChecked"`
-	Resources  int               `json:"resources"` // number of evaluated resources
 }
 
 // Violations counts the violations of one policy.
@@ -112,8 +110,7 @@ func (e *Entry) Path(r forge.Repository) string { return ResultsPath(r, e.Head) 
 
 // entryOf returns the entry of a result.
 func entryOf(m *Meta, rep *report.Report) Entry {
-	e := Entry{ID: m.ID, Head: m.Head, Name: m.Branch, Conclusion: m.Conclusion, Title: m.Title, Completed: m.Completed,
-		NotChecked: len(rep.NotChecked), Resources: rep.Stats.Resources}
+	e := Entry{ID: m.ID, Head: m.Head, Name: m.Branch, Conclusion: m.Conclusion, Title: m.Title, Completed: m.Completed}
 	if m.Pull != nil {
 		e.Pull, e.Name, e.Author = m.Pull.Number, m.Pull.Title, m.Pull.Author
 	}

@@ -32,13 +32,9 @@ var ErrNone = errors.New("there is no such result")
 
 // Pull is the pull request that a result is about.
 type Pull struct {
-	Number   int    `json:"number"`
-	Title    string `json:"title,omitempty"`
-	Author   string `json:"author,omitempty"`
-	BaseRef  string `json:"baseRef,omitempty"` // names of branches
-	HeadRef  string `json:"headRef,omitempty"`
-	HeadRepo string `json:"headRepo,omitempty"` // "owner/name"; empty if it was deleted
-	Fork     bool   `json:"fork,omitempty"`
+	Number int    `json:"number"`
+	Title  string `json:"title,omitempty"`
+	Author string `json:"author,omitempty"`
 }
 
 // Meta contains everything about a result except its report.
@@ -63,13 +59,11 @@ type Meta struct {
 	Conclusion report.Conclusion `json:"conclusion"`
 	Title      string            `json:"title"` // the report's line for people
 
-	Asked     time.Time `json:"asked,omitzero"` // when the event arrived that requested the check
 	Started   time.Time `json:"started,omitzero"`
 	Completed time.Time `json:"completed"`
 
 	GitHub  string `json:"github"`            // web address of the host, such as https://github.com
 	Command string `json:"command,omitempty"` // command for the same check on a laptop
-	Engine  string `json:"engine,omitempty"`  // version of the program
 
 	LeftOut  []string `json:"leftOut,omitempty"`  // fields of the report that were omitted because of their size
 	TooLarge bool     `json:"tooLarge,omitempty"` // only the totals of the report were stored

@@ -113,7 +113,7 @@ func (c *check) describe(ctx context.Context, state mirror.State) (change report
 	change = c.change
 	change.GitDir, change.Head, change.Now = state.GitDir, c.head, c.Now()
 	change.Owner, change.Cache = c.owner(c.repo)
-	change.Host = strings.TrimSuffix(c.Client.CloneURL(forge.Repo{Owner: "o", Name: "n"}), "/o/n.git")
+	change.Host = strings.TrimSuffix(c.webURL(forge.Repo{Owner: "o", Name: "n"}), "/o/n")
 	change.Rules, change.Base = state.BaseTip, state.MergeBase
 	if change.All {
 		change.Rules, change.Base = c.head, ""

@@ -297,10 +297,6 @@ func (o *fleetPreview) repository() forge.Repository {
 	return forge.Repository{Repo: o.repo, Private: o.private}
 }
 
-func (o *fleetPreview) webURL(repo forge.Repo) string {
-	return strings.TrimSuffix(o.Client.CloneURL(repo), ".git")
-}
-
 // previewOne previews the effect on one repository, at the tip of its default branch. It records why a preview failed;
 // again says that a retry may help. It fails for GitHub's limits and the end of the job.
 func (o *fleetPreview) previewOne(ctx context.Context, u store.Dependent, proposed report.ProposedRules, into *report.DependentPreview) (again bool,
@@ -415,8 +411,7 @@ func (o *fleetPreview) recordPage(ctx context.Context, c *check, state mirror.St
 	stored := &results.Stored{Report: rep, Meta: results.Meta{Foreign: c.foreign, ID: results.ID("outlook/" + o.of),
 		Repository: forge.Repository{Repo: c.repo, Private: c.settings.Private},
 		Of:         &results.PreviewOf{Number: o.pr.Number, Repository: o.repository()}, Head: c.head, Rules: state.BaseTip, Conclusion: rep.Conclusion,
-		Title: rep.Title, Asked: o.task.Message.At, Completed: o.Now(), GitHub: strings.TrimSuffix(web, "/"+c.repo.String()),
-		Engine: o.Version}}
+		Title: rep.Title, Completed: o.Now(), GitHub: strings.TrimSuffix(web, "/"+c.repo.String())}}
 	address, err := o.Results.Record(ctx, stored)
 	if err != nil && !errors.Is(err, results.ErrPaused) {
 		o.log.Warn("the result was not stored; a repository has no page", "user", c.repo.String(), "error", scrub(err.Error()))

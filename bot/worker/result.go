@@ -196,16 +196,12 @@ func (w *Worker) settingsOf(ctx context.Context, repo forge.Repo) (*forge.Settin
 
 // stored is the result as it is kept.
 func (c *check) stored(change report.Change, rep *report.Report, id forge.RunID) *results.Stored {
-	address := strings.TrimSuffix(c.Client.CloneURL(c.repo), ".git")
 	m := results.Meta{
 		ID: results.ID(c.id(id).String()), Repository: forge.Repository{Repo: c.repo}, Branch: c.task.Key.Branch, Head: c.head, Base: change.Base, Rules: c.rules, CheckRun: c.run.ID,
-		Conclusion: rep.Conclusion, Title: rep.Title, Asked: c.task.Message.At, Started: c.run.StartedAt,
-		Completed: c.Now(), GitHub: strings.TrimSuffix(address, "/"+c.repo.String()), Command: laptop(change),
-		Engine: c.Version,
-	}
+		Conclusion: rep.Conclusion, Title: rep.Title, Started: c.run.StartedAt,
+		Completed: c.Now(), GitHub: strings.TrimSuffix(c.webURL(c.repo), "/"+c.repo.String()), Command: laptop(change)}
 	if c.pr != nil {
-		m.Pull = &results.Pull{Number: c.pr.Number, Title: c.pr.Title, Author: c.pr.Author, BaseRef: c.pr.BaseRef,
-			HeadRef: c.pr.HeadRef, HeadRepo: c.pr.HeadRepo, Fork: c.pr.Fork}
+		m.Pull = &results.Pull{Number: c.pr.Number, Title: c.pr.Title, Author: c.pr.Author}
 	}
 	if c.task.Key.Group != "" && len(change.Branches) > 0 {
 		m.Group = change.Branches[0]

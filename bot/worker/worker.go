@@ -211,10 +211,10 @@ func (c *check) pullMoved(ctx context.Context) (bool, error) {
 	return pr.HeadSHA != c.head || pr.State != "open", nil
 }
 
+func (w *Worker) webURL(repo forge.Repo) string { return strings.TrimSuffix(w.Client.CloneURL(repo), ".git") }
+
 // blobURL returns the BlobURL of a commit.
-func (c *check) blobURL(commit string) BlobURL {
-	return output.Blob(strings.TrimSuffix(c.Client.CloneURL(c.repo), ".git"), commit)
-}
+func (c *check) blobURL(commit string) BlobURL { return output.Blob(c.webURL(c.repo), commit) }
 
 // maxAddress is how long an address may be: GitHub and the proxies before it take 8 KiB for the whole first line of a
 // request.
@@ -230,7 +230,7 @@ func (c *check) newFileURL(path, content string) string {
 		return ""
 	}
 	query := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
-	address := strings.TrimSuffix(c.Client.CloneURL(forge.Repo{Owner: owner, Name: name}), ".git") + "/new/" +
+	address := c.webURL(forge.Repo{Owner: owner, Name: name}) + "/new/" +
 		(&url.URL{Path: c.pr.HeadRef}).EscapedPath() + "?filename=" + query(path) + "&value=" + query(content)
 	if len(address) > maxAddress {
 		return ""
