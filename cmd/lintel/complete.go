@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/eval"
-	"github.com/lintel-bot/lintel/checks/explain"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -42,7 +42,7 @@ func addCompletions(root *cobra.Command) {
 			}
 		case "explain":
 			cmd.ValidArgsFunction = func(*cobra.Command, []string, string) (list []string, _ cobra.ShellCompDirective) {
-				for _, e := range explain.Topics() {
+				for _, e := range checks.Topics() {
 					list = append(list, e.Name+"\t"+e.About)
 				}
 				return list, cobra.ShellCompDirectiveNoFileComp

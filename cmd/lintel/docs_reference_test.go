@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/lintel-bot/lintel/checks/explain"
+	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
@@ -152,7 +152,7 @@ var references = map[string]func(t *testing.T, args []string) string{
 }
 
 func topicsOf(kind report.ExplanationKind) (list []report.Explanation) {
-	for _, e := range explain.Topics() {
+	for _, e := range checks.Topics() {
 		if e.Kind == kind {
 			list = append(list, e)
 		}

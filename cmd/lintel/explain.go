@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lintel-bot/lintel/checks/explain"
+	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -33,9 +33,9 @@ func newExplainCommand() *cobra.Command {
 // policies of the repository. A check and a policy may have the same name.
 func explained(cmd *cobra.Command, o showOptions, text string) ([]report.Explanation, error) {
 	if text == "" {
-		return explain.Topics(), nil
+		return checks.Topics(), nil
 	}
-	known := explain.Find(text)
+	known := checks.Explain(text)
 	if len(known) > 0 && known[0].Kind == report.ExplainMessage {
 		return known, nil
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks/explain"
+	"github.com/lintel-bot/lintel/checks"
 )
 
 const maxWords = 25
@@ -84,7 +84,7 @@ func TestExplainedMessagesArePrinted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, topic := range explain.Topics() {
+	for _, topic := range checks.Topics() {
 		for _, quote := range topic.Printed {
 			if !printed(list, quote) {
 				t.Errorf("%s: the program does not print %q", topic.Name, quote)

@@ -1,8 +1,4 @@
-// Package explain says what a report's checks, causes, errors and warnings mean, and what to do about each.
-//
-// Its texts are files of this folder: checks.yaml has the checks that need no policies, messages.yaml what else a report, a
-// command or the server can say. To add a check, add its entry to checks.yaml: a test requires one, and runs its example.
-package explain
+package checks
 
 import (
 	_ "embed"
@@ -16,20 +12,22 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 )
 
-//go:embed checks.yaml
+//go:embed explain/checks.yaml
 var checksFile []byte
 
-//go:embed messages.yaml
+//go:embed explain/messages.yaml
 var messagesFile []byte
 
-// Topics are all explanations: the checks in the order of the documentation, then the messages. They are not to be changed.
+// Topics say what a report's checks, causes, errors and warnings mean, and what to do about each: the checks that need no
+// policies in the order of the documentation, then what else a report, a command or the server can say. They are not to
+// be changed. To add a check, add its entry to checks.yaml: a test requires one, and runs its example.
 var Topics = sync.OnceValue(func() (list []report.Explanation) {
 	infos := map[string]builtin.Info{}
 	for _, c := range builtin.For(builtin.Facts{}) {
 		infos[c.Name] = c.Info
 	}
 	switchable := settings.CheckNames()
-	for _, t := range read(checksFile) {
+	for _, t := range readTopics(checksFile) {
 		info := infos[t.Name]
 		t.Kind, t.Severity = report.ExplainCheck, info.Severity
 		t.Level = string(settings.LevelWarn)
@@ -43,15 +41,14 @@ var Topics = sync.OnceValue(func() (list []report.Explanation) {
 		}
 		list = append(list, t)
 	}
-	for _, t := range read(messagesFile) {
+	for _, t := range readTopics(messagesFile) {
 		t.Kind = report.ExplainMessage
 		list = append(list, t)
 	}
 	return list
 })
 
-// read reads a file of this folder.
-func read(data []byte) (list []report.Explanation) {
+func readTopics(data []byte) (list []report.Explanation) {
 	var entries []struct {
 		Name, About, Means, ToDo, Wrong, Right string
 		Printed                                []string
@@ -66,9 +63,9 @@ func read(data []byte) (list []report.Explanation) {
 	return list
 }
 
-// Find returns what has a name, with or without the policy "lintel/" in front, else the messages that a text quotes, the one
+// Explain returns what has a name, with or without the policy "lintel/" in front, else the messages that a text quotes, the one
 // that is said with the most words first.
-func Find(text string) (list []report.Explanation) {
+func Explain(text string) (list []report.Explanation) {
 	name := strings.TrimPrefix(strings.ReplaceAll(text, " ", ""), builtin.Policy+"/")
 	for _, t := range Topics() {
 		if t.Name == name {

@@ -1,4 +1,4 @@
-package explain_test
+package checks_test
 
 import (
 	"slices"
@@ -10,14 +10,13 @@ import (
 
 	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/builtin"
-	"github.com/lintel-bot/lintel/checks/explain"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
 // topics are those of a kind.
 func topics(kind report.ExplanationKind) (list []report.Explanation) {
-	for _, t := range explain.Topics() {
+	for _, t := range checks.Topics() {
 		if t.Kind == kind {
 			list = append(list, t)
 		}
@@ -90,7 +89,7 @@ func TestFind(t *testing.T) {
 		"a/b.yaml:3: the chart repository has no chart web":           "source-does-not-exist",
 	} {
 		var names []string
-		for _, topic := range explain.Find(text) {
+		for _, topic := range checks.Explain(text) {
 			names = append(names, topic.Name)
 		}
 		if got := strings.Join(names, " "); got != want {
