@@ -49,7 +49,7 @@ func serve(t *testing.T) *served {
 	t.Cleanup(func() { jobs.Close() })
 	limits := Limits{Bytes: 256 << 20, Age: DefaultAge}
 	s := &served{t: t, guard: &everybody{}, store: NewStore(jobs.Bucket("RESULTS", limits.IndexBytes(), limits.Age),
-		jobs.Bucket("REPORTS", limits.DataBytes(), limits.Age), limits, nil)}
+		jobs.Bucket("REPORTS", limits.DataBytes(), limits.Age), limits, time.Now)}
 	handler := New(Config{Store: s.store, Renderer: HTML{SignIn: true}, Guard: s.guard})
 	mux := http.NewServeMux()
 	for _, pattern := range handler.Patterns() {

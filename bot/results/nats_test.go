@@ -21,7 +21,7 @@ func natsLimits() Limits { return Limits{Bytes: 64 << 20, Age: time.Hour} }
 
 // inQueue returns a store in the same NATS server as the jobs, as in the server.
 func inQueue(q *store.Queue, l Limits) *Store {
-	return NewStore(q.Bucket("RESULTS", l.IndexBytes(), l.Age), q.Bucket("REPORTS", l.DataBytes(), l.Age), l, nil)
+	return NewStore(q.Bucket("RESULTS", l.IndexBytes(), l.Age), q.Bucket("REPORTS", l.DataBytes(), l.Age), l, time.Now)
 }
 
 func openQueue(t *testing.T, c store.Config) *store.Queue {

@@ -36,11 +36,8 @@ type Recorder struct {
 }
 
 // NewRecorder makes a Recorder for pages below a public address. private says that readers can sign in; without it,
-// results of private repositories are not stored. A nil now is time.Now.
+// results of private repositories are not stored.
 func NewRecorder(store *Store, publicURL string, private bool, now func() time.Time) *Recorder {
-	if now == nil {
-		now = time.Now
-	}
 	return &Recorder{store: store, publicURL: publicURL, private: private, now: now}
 }
 

@@ -74,11 +74,8 @@ type Store struct {
 	entering    chan struct{} // held while this process changes an overview; other processes may change it at the same time
 }
 
-// NewStore makes a store in two buckets; a nil now is time.Now.
+// NewStore makes a store in two buckets.
 func NewStore(index, data store.Values, limits Limits, now func() time.Time) *Store {
-	if now == nil {
-		now = time.Now
-	}
 	limits.Age, limits.Bytes = cmp.Or(limits.Age, DefaultAge), cmp.Or(limits.Bytes, DefaultBytes)
 	limits.Result = min(cmp.Or(limits.Result, DefaultResult), MaxResult, int(min(limits.DataBytes()/4, MaxResult)))
 	return &Store{index: index, data: data, limits: limits, now: now, chunk: chunk, entering: make(chan struct{}, 1)}

@@ -413,7 +413,7 @@ func TestRecorder(t *testing.T) {
 	if _, err := s.Meta(t.Context(), 11, headA, r.ID); !errors.Is(err, ErrNone) {
 		t.Error("what nobody can open was stored")
 	}
-	if got, err := NewRecorder(s, "https://x", true, nil).Record(t.Context(), r); err != nil || got == "" {
+	if got, err := NewRecorder(s, "https://x", true, time.Now).Record(t.Context(), r); err != nil || got == "" {
 		t.Errorf("a private repository with a guard: %q, %v", got, err)
 	}
 	index.fail = errors.New("no")

@@ -91,15 +91,9 @@ func New(cfg Config) *Sandbox {
 	if cfg.Args == nil {
 		cfg.Args = []string{"sandbox"}
 	}
-	if cfg.Timeout <= 0 {
-		cfg.Timeout = DefaultTimeout
-	}
-	if cfg.MemoryLimit <= 0 {
-		cfg.MemoryLimit = DefaultMemoryLimit
-	}
-	if cfg.OutputLimit <= 0 {
-		cfg.OutputLimit = DefaultOutputLimit
-	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
+	cfg.MemoryLimit = cmp.Or(cfg.MemoryLimit, DefaultMemoryLimit)
+	cfg.OutputLimit = cmp.Or(cfg.OutputLimit, DefaultOutputLimit)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.Children = max(cfg.Children, 1)
 	cfg.Git, _ = gitcmd.Find(cfg.Git) // without one, jobs say so

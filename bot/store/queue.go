@@ -68,20 +68,10 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.AckWait <= 0 {
-		c.AckWait = 15 * time.Second
-	}
-	if c.Tries <= 0 {
-		c.Tries = 3
-	}
+	c.AckWait, c.Tries = cmp.Or(c.AckWait, 15*time.Second), cmp.Or(c.Tries, 3)
+	c.Occupied, c.Courtesy = cmp.Or(c.Occupied, 2*time.Second), cmp.Or(c.Courtesy, 3*time.Second)
 	if len(c.Backoff) == 0 {
 		c.Backoff = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}
-	}
-	if c.Occupied <= 0 {
-		c.Occupied = 2 * time.Second
-	}
-	if c.Courtesy <= 0 {
-		c.Courtesy = 3 * time.Second
 	}
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c

@@ -78,7 +78,7 @@ func newStage(b *testing.B, private bool) *stage {
 	b.Cleanup(q.Close)
 	limits := results.Limits{Bytes: 1 << 30, Age: time.Hour}
 	store := results.NewStore(q.Bucket("RESULTS", limits.IndexBytes(), limits.Age),
-		q.Bucket("REPORTS", limits.DataBytes(), limits.Age), limits, nil)
+		q.Bucket("REPORTS", limits.DataBytes(), limits.Age), limits, time.Now)
 	s := &stage{b: b}
 	server := httptest.NewUnstartedServer(nil)
 	s.url = "http://" + server.Listener.Addr().String()

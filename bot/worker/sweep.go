@@ -67,9 +67,7 @@ type Sweeper struct {
 
 // NewSweeper makes a sweeper.
 func NewSweeper(c SweepConfig) *Sweeper {
-	if c.Interval <= 0 {
-		c.Interval = DefaultInterval
-	}
+	c.Interval = cmp.Or(c.Interval, DefaultInterval)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

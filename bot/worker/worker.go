@@ -211,7 +211,9 @@ func (c *check) pullMoved(ctx context.Context) (bool, error) {
 	return pr.HeadSHA != c.head || pr.State != "open", nil
 }
 
-func (w *Worker) webURL(repo forge.Repo) string { return strings.TrimSuffix(w.Client.CloneURL(repo), ".git") }
+func (w *Worker) webURL(repo forge.Repo) string {
+	return strings.TrimSuffix(w.Client.CloneURL(repo), ".git")
+}
 
 // blobURL returns the BlobURL of a commit.
 func (c *check) blobURL(commit string) BlobURL { return output.Blob(c.webURL(c.repo), commit) }

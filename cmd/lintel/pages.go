@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"time"
 
 	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/store"
@@ -33,9 +34,9 @@ func (o *serveOptions) newPages(jobs *store.Queue, readers *results.Access, log 
 	}
 	limits := o.pageLimits()
 	p := &shownResults{store: results.NewStore(jobs.Bucket("RESULTS", limits.IndexBytes(), limits.Age),
-		jobs.Bucket("REPORTS", limits.DataBytes(), limits.Age), limits, nil)}
+		jobs.Bucket("REPORTS", limits.DataBytes(), limits.Age), limits, time.Now)}
 	p.gone, p.reached = p.store.Gone, p.store.Retain
-	p.keeper = results.NewRecorder(p.store, o.publicURL, readers.CanSignIn(), nil)
+	p.keeper = results.NewRecorder(p.store, o.publicURL, readers.CanSignIn(), time.Now)
 	if o.natsURL == "" {
 		p.keeper.Room = roomIn(o.dataDir)
 	}

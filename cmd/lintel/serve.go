@@ -67,22 +67,12 @@ type serveOptions struct {
 
 func newServeCommand() *cobra.Command {
 	var o serveOptions
-	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Run the GitHub App: check pull requests and post check runs",
-		Long: "serve takes GitHub's webhooks at /webhook, checks the pull requests, and posts a check run on each head.\n" +
-			"It also answers /healthz, /readyz and /metrics. Without an App it prints a link to a page that registers one.\n" +
-			"It stores the credentials in the data directory and continues as that App.\n\n" +
-			"Each flag can be set by an environment variable, such as --listen by LINTEL_LISTEN; the flag takes\n" +
-			"precedence. Use the environment for the webhook secret, since other users of the machine can read flags.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
-				return err
-			}
-			return serve(cmd.Context(), o, cmd.OutOrStdout(), slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)))
-		},
-	}
+	cmd := newCommand("serve", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
+		if err := fromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
+			return err
+		}
+		return serve(cmd.Context(), o, cmd.OutOrStdout(), slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)))
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", ":8080", "address to listen on")
 	f.StringVar(&o.dataDir, "data-dir", "", "folder for mirrors, the source cache, the embedded job queue and the "+
