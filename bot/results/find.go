@@ -16,39 +16,26 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
-// errHidden is the error that there is nothing that the reader may see.
-var errHidden = errors.New("there is no such page for this reader")
-
-// find returns the requested page, and whether it is private.
+// find returns the requested page, and whether it is private; ErrNone if there is nothing that the reader may see.
 func (h *Handler) find(r *http.Request, path []string, ok bool) (p *readyPage, private bool, err error) {
 	_, signedIn := h.config.Guard.Reader(r)
 	view := View{Base: h.config.Base, SignedIn: signedIn}
 	switch {
 	case !ok:
-		return nil, false, errHidden
+		return nil, false, ErrNone
 	case path[0] == "o" && len(path) == 2:
 		return h.organisation(r, path[1], view)
 	case (path[0] != "o" || len(path) != 3) && (path[0] != "r" || len(path) < 4):
-		return nil, false, errHidden
+		return nil, false, ErrNone
 	}
 	o, err := h.allowed(r, path[1], path[2])
 	switch {
 	case err != nil:
 		return nil, false, err
 	case path[0] == "o":
-		p, private, err = h.repository(r, o.Repository, view)
-	default:
-		p, private, err = h.result(r, o.Repository, path[3:], view)
+		return h.repository(r, o.Repository, view)
 	}
-	return p, private, hiddenIfNone(err)
-}
-
-// hiddenIfNone converts the error for a missing page to errHidden.
-func hiddenIfNone(err error) error {
-	if errors.Is(err, ErrNone) {
-		return errHidden
-	}
-	return err
+	return h.result(r, o.Repository, path[3:], view)
 }
 
 // allowed returns a repository that the reader may see, by its present or a former name. It is private if not everybody
@@ -57,11 +44,11 @@ func (h *Handler) allowed(r *http.Request, owner, name string) (*Summary, error)
 	found, err := cachedLookup(r.Context(), h, "n/"+nameKey(owner, name), lookupLife,
 		func(ctx context.Context) (*Summary, error) { return h.config.Store.Find(ctx, owner, name) })
 	if err != nil {
-		return nil, hiddenIfNone(err)
+		return nil, err
 	}
 	level := h.level(r, found.Repository)
 	if level == Hidden {
-		return nil, errHidden
+		return nil, ErrNone
 	}
 	now := *found
 	now.Repository.Private = level == Private
@@ -115,7 +102,7 @@ func (h *Handler) organisation(r *http.Request, owner string, view View) (p *rea
 		return h.config.Store.Organisation(ctx, owner)
 	})
 	if err != nil {
-		return nil, false, hiddenIfNone(err)
+		return nil, false, err
 	}
 	shown, err := h.visible(r, all, view.SignedIn)
 	if err != nil {
@@ -124,7 +111,7 @@ func (h *Handler) organisation(r *http.Request, owner string, view View) (p *rea
 	view.More = len(shown) > maxShown
 	shown = shown[:min(len(shown), maxShown)]
 	if len(shown) == 0 {
-		return nil, false, errHidden
+		return nil, false, ErrNone
 	}
 	which := sha256.New()
 	for _, s := range shown {

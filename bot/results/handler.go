@@ -171,7 +171,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.send(w, r, p, "private, no-cache")
 	case errors.Is(err, store.ErrBusy):
 		h.send(w, r, h.busy, "no-store")
-	case errors.Is(err, errHidden):
+	case errors.Is(err, ErrNone):
 		if !h.config.Guard.Turn(w, r) {
 			h.send(w, r, h.missing, "no-store")
 		}

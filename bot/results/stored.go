@@ -27,7 +27,7 @@ import (
 // Schema is the version of stored records. A Stored with another version is shown as far as it can be read.
 const Schema = 1
 
-// ErrNone means that a result does not exist, or was removed.
+// ErrNone means that a result does not exist, was removed, or is hidden from the reader.
 var ErrNone = errors.New("there is no such result")
 
 // Pull is the pull request that a result is about.

@@ -14,12 +14,8 @@ import (
 // also adds jobs for other subjects with a check run of ours on the commit.
 func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
 	numbers, err := w.Client.PullRequestsOfCommit(ctx, t.repo(), t.Key.Commit)
-	if forge.IsGone(err) && !w.early(t) {
-		log.Warn("the commit is not accessible; nothing to do")
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("looking for the pull requests of a commit: %w", err)
+	if gone, err := w.reachable(ctx, t, log, "commit", err); gone || err != nil {
+		return err
 	}
 	keys := map[store.Key]bool{}
 	for _, n := range numbers {
@@ -54,12 +50,8 @@ func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error
 	message.Missing, message.Rules = !t.Message.Rules, t.Message.Rules
 	if t.Key.Repository == 0 {
 		repos, err := w.Client.Repositories(ctx, t.Key.Installation)
-		if forge.IsGone(err) && !w.early(t) {
-			log.Warn("the installation is not accessible; nothing to do")
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("listing repositories: %w", err)
+		if gone, err := w.reachable(ctx, t, log, "installation", err); gone || err != nil {
+			return err
 		}
 		for _, repo := range repos {
 			message.Owner, message.Name = repo.Owner, repo.Name
