@@ -145,7 +145,7 @@ func (s *session) commits(ctx context.Context) (tip string, err error) {
 	}
 	if baseRef == "" {
 		if s.want.BaseSHA == "" {
-			return "", &NoBranch{Name: s.want.BaseRef}
+			return "", fmt.Errorf("branch %s does not exist", s.want.BaseRef)
 		}
 		return s.want.BaseSHA, nil
 	}

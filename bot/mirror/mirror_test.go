@@ -90,9 +90,8 @@ func TestFetch(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 		w.BaseSHA = ""
-		var none *NoBranch
-		if _, err := s.mirrors().Fetch(t.Context(), testRepo, w); !errors.As(err, &none) {
-			t.Errorf("want *NoBranch, got %v", err)
+		if _, err := s.mirrors().Fetch(t.Context(), testRepo, w); err == nil || err.Error() != "branch release does not exist" {
+			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("branch in the way of another", func(t *testing.T) {

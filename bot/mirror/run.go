@@ -102,11 +102,6 @@ type Vanished struct{ SHA string }
 
 func (e *Vanished) Error() string { return "commit " + e.SHA + " is no longer on GitHub" }
 
-// NoBranch means that the base branch does not exist (any more) and no commit was given in its place.
-type NoBranch struct{ Name string }
-
-func (e *NoBranch) Error() string { return "branch " + e.Name + " does not exist" }
-
 // NoMergeBase means that head and base have no common history.
 type NoMergeBase struct{ Base, Head string }
 

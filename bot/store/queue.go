@@ -133,26 +133,21 @@ func (q *Queue) connect() (err error) {
 		options = append(options, nats.InProcessServer(q.embedded.server))
 	}
 	if q.conn, err = nats.Connect(q.config.URL, options...); err != nil {
-		// The client's error may quote the URL, which may carry a password.
-		return &ConnectError{Err: err}
+		return connectError(err)
 	}
 	return nil
 }
 
-// ConnectError means that the NATS server did not take the connection. Its text does not quote the address; Err may.
-type ConnectError struct{ Err error }
-
-func (e *ConnectError) Error() string {
+// connectError returns why there is no connection. The client's error may quote the URL, which may carry a password.
+func connectError(err error) error {
 	switch {
-	case errors.Is(e.Err, nats.ErrAuthorization):
-		return "the NATS server refused the credentials in the address"
-	case errors.Is(e.Err, nats.ErrNoServers):
-		return "no NATS server answers at the configured address"
+	case errors.Is(err, nats.ErrAuthorization):
+		return errors.New("the NATS server refused the credentials in the address")
+	case errors.Is(err, nats.ErrNoServers):
+		return errors.New("no NATS server answers at the configured address")
 	}
-	return "the connection to the NATS server failed"
+	return errors.New("the connection to the NATS server failed")
 }
-
-func (e *ConnectError) Unwrap() error { return e.Err }
 
 // Close ends the connection and the embedded server. Running jobs are delivered again after the next Open; end Work
 // first to return them at once.
