@@ -32,7 +32,7 @@ func FuzzFind(f *testing.F) {
 			}
 			return
 		}
-		if v.Version == "" || v.URL == "" || !parses(v.Version) {
+		if v.Version == "" || v.URLs[0] == "" || !parses(v.Version) {
 			t.Fatalf("got %+v", v)
 		}
 	})

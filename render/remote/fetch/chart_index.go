@@ -22,21 +22,14 @@ const (
 	maxOdd = 2 << 20
 )
 
-// indexVersion is the entry of one version of a chart in an index.
-type indexVersion struct {
-	Version string
-	URL     string // possibly relative to the repository
-	Digest  string // of the packed chart: "sha256:" and hex; empty if the index has none
-}
-
 // indexEntry is one version in an index, with only the fields that are needed.
 type indexEntry struct {
 	Name       string   `json:"name"`
 	Version    string   `json:"version"`
 	APIVersion string   `json:"apiVersion"`
 	Type       string   `json:"type"`
-	Digest     string   `json:"digest"`
-	URLs       []string `json:"urls"`
+	Digest     string   `json:"digest"` // of the packed chart, in hex, mostly without "sha256:"
+	URLs       []string `json:"urls"`   // possibly relative to the repository
 }
 
 // valid reports whether Helm accepts an entry. Helm ignores the others.
@@ -46,11 +39,11 @@ func (e indexEntry) valid() bool {
 }
 
 // findVersion returns the version of a chart that Helm would choose for a reference: an exact version, a range, or ""
-// for the newest one. Failures are *remote.Failure.
-func findVersion(index []byte, name, ref string) (*indexVersion, error) {
+// for the newest one. It has an address, and a digest with "sha256:" or none. Failures are *remote.Failure.
+func findVersion(index []byte, name, ref string) (e indexEntry, err error) {
 	entries, err := entriesOf(index, name)
 	if err != nil {
-		return nil, err
+		return e, err
 	}
 	entries = slices.DeleteFunc(entries, func(e indexEntry) bool { return !e.valid() })
 	newestFirst(entries, func(e indexEntry) string { return e.Version })
@@ -60,17 +53,17 @@ func findVersion(index []byte, name, ref string) (*indexVersion, error) {
 	}
 	n, err := pickVersion(versions, ref)
 	if err != nil {
-		return nil, err
+		return e, err
 	}
-	e := entries[n]
+	e = entries[n]
 	if len(e.URLs) == 0 || e.URLs[0] == "" {
-		return nil, broken("the index of the chart repository has no address for version %s", quote(e.Version))
+		return e, broken("the index of the chart repository has no address for version %s", quote(e.Version))
 	}
-	v := &indexVersion{Version: e.Version, URL: e.URLs[0]}
-	if d := strings.ToLower(strings.TrimPrefix(e.Digest, "sha256:")); len(d) == 64 {
-		v.Digest = "sha256:" + d
+	hex := strings.ToLower(strings.TrimPrefix(e.Digest, "sha256:"))
+	if e.Digest = ""; len(hex) == 64 {
+		e.Digest = "sha256:" + hex
 	}
-	return v, nil
+	return e, nil
 }
 
 var (

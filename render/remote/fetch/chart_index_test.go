@@ -34,7 +34,7 @@ func TestFind(t *testing.T) {
 			{"b", "2", "v2.0.0", "b.tgz"}, {"b", "v2.0.0", "v2.0.0", "b.tgz"}, {"b", "2.0.0", "v2.0.0", "b.tgz"},
 		} {
 			v, err := findVersion([]byte(index), c.name, c.ref)
-			if err != nil || v.Version != c.version || v.URL != c.url ||
+			if err != nil || v.Version != c.version || v.URLs[0] != c.url ||
 				(c.version == "1.0.0") != (v.Digest == "sha256:"+digest) {
 				t.Errorf("%s: %s %q: %+v, %v", form, c.name, c.ref, v, err)
 			}

@@ -39,7 +39,7 @@ func (f *Fetcher) getRepository(ctx context.Context, j job) (remote.Note, error)
 	if err != nil {
 		return remote.Note{}, err
 	}
-	from, err := relativeTo(j.url, v.URL)
+	from, err := relativeTo(j.url, v.URLs[0])
 	if err != nil {
 		return remote.Note{}, undecided("the address that the index has for version %s cannot be used: %v",
 			quote(v.Version), err)

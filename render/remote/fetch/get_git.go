@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/remote"
@@ -204,22 +203,18 @@ func (w *walk) plain(ctx context.Context, j job, src gitSource, at gitCommit) (r
 	if err != nil {
 		return remote.Note{}, nil, err
 	}
-	known := []string{n.Tree}
-	if n.Tree == "" {
-		known = nil
-	}
-	missing, err := s.Missing(ctx, known)
-	if err != nil {
-		return remote.Note{}, nil, err
-	}
-	var modules []submodule
-	if n.Tree == "" || missing[n.Tree] {
-		got, err := w.f.fetchCommit(ctx, src, at, key)
-		if err != nil {
+	missing := map[string]bool{"": true}
+	if n.Tree != "" {
+		if missing, err = s.Missing(ctx, []string{n.Tree}); err != nil {
 			return remote.Note{}, nil, err
 		}
-		n = remote.Note{What: "a commit of " + remote.WithoutSecrets(j.url), Tree: got.Tree, Revision: at.ID, Bytes: got.Bytes,
-			Hosts: got.Hosts, Asked: s.Now()}
+	}
+	var modules []submodule
+	if missing[n.Tree] {
+		if n, err = w.f.fetchCommit(ctx, src, at, key); err != nil {
+			return remote.Note{}, nil, err
+		}
+		n.What, n.Asked = "a commit of "+remote.WithoutSecrets(j.url), s.Now()
 		if err := s.Put(key, n); err != nil {
 			return remote.Note{}, nil, err
 		}
@@ -233,5 +228,5 @@ func (w *walk) plain(ctx context.Context, j job, src gitSource, at gitCommit) (r
 		}
 	}
 	n.Content = key
-	return n, slices.Clip(modules), nil
+	return n, modules, nil
 }

@@ -102,29 +102,22 @@ func (f *Fetcher) resolve(ctx context.Context, src gitSource, ref string) (gitCo
 	return gitCommit{}, broken("the repository has no branch or tag of that name")
 }
 
-// gitFetched is a fetched tree in the store.
-type gitFetched struct {
-	Tree  string
-	Bytes int64    // transferred
-	Hosts []string // as in gitCommit
-}
-
 // fetchCommit fetches the tree of a commit into the store, which keeps it under key. Submodules are left out.
-func (f *Fetcher) fetchCommit(ctx context.Context, src gitSource, at gitCommit, key string) (*gitFetched, error) {
+func (f *Fetcher) fetchCommit(ctx context.Context, src gitSource, at gitCommit, key string) (n remote.Note, err error) {
 	s, err := f.session(ctx, src)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
 	defer s.close()
 	if err := s.fetch(ctx, at); err != nil {
-		return nil, err
+		return n, err
 	}
 	out, err := localGit(ctx, s.scratch, "rev-parse", "--verify", "--quiet", "--end-of-options", at.ID+"^{commit}^{tree}")
 	if err != nil {
-		return nil, gitFailure(err, "what the repository has there is not a commit")
+		return n, gitFailure(err, "what the repository has there is not a commit")
 	}
-	got := &gitFetched{Tree: strings.TrimSpace(string(out)), Bytes: s.scratch.Size(), Hosts: s.hosts()}
-	return got, s.scratch.Import(ctx, key, got.Tree)
+	n = remote.Note{Tree: strings.TrimSpace(string(out)), Revision: at.ID, Bytes: s.scratch.Size(), Hosts: s.hosts()}
+	return n, s.scratch.Import(ctx, key, n.Tree)
 }
 
 // fetch fetches one commit. It tries its id, then the reference that it was found by, then everything the server has,
