@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
@@ -68,11 +69,7 @@ func list(in []string) any {
 	if in == nil {
 		return nil
 	}
-	out := make([]any, len(in))
-	for i, s := range in {
-		out[i] = s
-	}
-	return out
+	return jsonpointer.List(in)
 }
 
 // seedOf makes random values of policies the same for the same object.

@@ -3,6 +3,7 @@ package declared
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -55,14 +56,11 @@ func (l *Lookups) Current(ctx context.Context) context.Context {
 }
 
 // Altered lists the looked-up objects that the change alters, sorted.
-func (l *Lookups) Altered() (list []report.Resource) {
+func (l *Lookups) Altered() []report.Resource {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for r := range l.altered {
-		list = append(list, r)
-	}
-	slices.SortFunc(list, func(a, b report.Resource) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-	return list
+	return slices.SortedFunc(maps.Keys(l.altered),
+		func(a, b report.Resource) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 }
 
 // Why returns why something that a rule needs is unknown, even though it may be declared; nil if there is no known

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Values are the variables of a values file. They replace answers of a cluster
@@ -129,11 +130,7 @@ func (v *Values) namespaces(name string) []admission.Object {
 	var out []admission.Object
 	for _, n := range v.Selectors {
 		if n.Name == name {
-			labels := map[string]any{}
-			for k, l := range n.Labels {
-				labels[k] = l
-			}
-			out = append(out, admission.Object{"metadata": map[string]any{"labels": labels}})
+			out = append(out, admission.Object{"metadata": map[string]any{"labels": jsonpointer.Object(n.Labels)}})
 		}
 	}
 	for _, n := range v.Namespaces {

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,10 +79,7 @@ func (m *markdown) folds(list []*report.Finding) section {
 	s := section{head: "\n#### Details\n\n", one: "entry", many: "entries"}
 	for _, e := range view.Entries(list, view.ByPolicy) {
 		f := e[0]
-		about := e.Size()
-		if about == "" {
-			about = codeTag(f.Resource.String())
-		}
+		about := cmp.Or(e.Size(), codeTag(f.Resource.String()))
 		s.rows = append(s.rows, fmt.Sprintf("<details><summary>%s %s: %s</summary>\n\n%s\n</details>\n",
 			icons[view.StateOf(f)], codeTag(view.Title(f.Policy, f.Rule)), about, m.fold(e)))
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -145,9 +146,5 @@ type Resolved struct {
 
 // String returns the reference in words: "main of github.com/acme/base is 1a2b3c4".
 func (r Resolved) String() string {
-	ref := r.Ref
-	if ref == "" {
-		ref = "the newest"
-	}
-	return fmt.Sprintf("%s of %s is %s", ref, r.Name, short(r.Revision))
+	return fmt.Sprintf("%s of %s is %s", cmp.Or(r.Ref, "the newest"), r.Name, short(r.Revision))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
@@ -219,11 +220,7 @@ func (s *evaluation) requestValue() any {
 	if r.UserInfo.Groups == nil {
 		user["groups"] = []string{}
 	}
-	extra := make(map[string]any, len(r.UserInfo.Extra))
-	for k, v := range r.UserInfo.Extra {
-		extra[k] = v
-	}
-	user["extra"] = extra
+	user["extra"] = jsonpointer.Object(r.UserInfo.Extra)
 	var namespace any = id.Namespace
 	switch {
 	case id.Kind == "Namespace" && id.Group == "":

@@ -2,6 +2,7 @@ package cel
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -281,12 +282,7 @@ func asked(name string, value any, got, turned bool) fix.Requirement {
 // compared is the requirement of <, <=, > and >=.
 func compared(name string, value any, got, turned bool) fix.Requirement {
 	signs := []string{operators.Less, operators.LessEquals, operators.GreaterEquals, operators.Greater}
-	at := -1
-	for i, s := range signs {
-		if s == name {
-			at = i
-		}
-	}
+	at := slices.Index(signs, name)
 	if at < 0 {
 		return fix.Requirement{}
 	}

@@ -218,11 +218,7 @@ func listOf(value any) []any {
 		if invalid {
 			return []any{v}
 		}
-		out := make([]any, len(texts))
-		for i, t := range texts {
-			out[i] = t
-		}
-		return out
+		return jsonpointer.List(texts)
 	}
 	return []any{value}
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // standardFunctions are those of https://jmespath.org/specification.html#built-in-functions, except the
@@ -30,11 +32,7 @@ func standardFunctions() []function {
 			run: func(c *call) (any, error) { return rounded(c.num(0), math.Floor), nil }},
 		{name: "avg", params: []kind{kindNumbers}, run: average},
 		{name: "keys", params: []kind{kindObject}, run: func(c *call) (any, error) {
-			keys := sortedKeys(c.obj(0))
-			out := make([]any, len(keys))
-			for i, k := range keys {
-				out[i] = k
-			}
+			out := jsonpointer.List(sortedKeys(c.obj(0)))
 			return out, c.grow(16 * len(out))
 		}},
 		{name: "values", params: []kind{kindObject}, run: func(c *call) (any, error) {

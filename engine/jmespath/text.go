@@ -7,6 +7,7 @@ import (
 
 	"github.com/blang/semver/v4"
 
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -73,12 +74,7 @@ func split(c *call) (any, error) {
 	if err := c.grow(16 * n); err != nil {
 		return nil, err
 	}
-	parts := strings.Split(c.str(0), c.str(1))
-	out := make([]any, len(parts))
-	for i, p := range parts {
-		out[i] = p
-	}
-	return out, nil
+	return jsonpointer.List(strings.Split(c.str(0), c.str(1))), nil
 }
 
 // truncate keeps the first characters; a negative length keeps none.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"reflect"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // falsy describes what counts as false: null, false, and empty strings, lists and objects
@@ -34,17 +36,9 @@ func asArray(v any) ([]any, bool) {
 	case []any:
 		return v, true
 	case []string:
-		out := make([]any, len(v))
-		for i, s := range v {
-			out[i] = s
-		}
-		return out, true
+		return jsonpointer.List(v), true
 	case []map[string]any:
-		out := make([]any, len(v))
-		for i, o := range v {
-			out[i] = o
-		}
-		return out, true
+		return jsonpointer.List(v), true
 	}
 	return nil, false
 }
@@ -55,11 +49,7 @@ func asObject(v any) (map[string]any, bool) {
 	case map[string]any:
 		return v, true
 	case map[string]string:
-		out := make(map[string]any, len(v))
-		for k, s := range v {
-			out[k] = s
-		}
-		return out, true
+		return jsonpointer.Object(v), true
 	}
 	return nil, false
 }

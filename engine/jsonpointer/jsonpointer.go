@@ -128,6 +128,24 @@ func Copy(value any, scalar func(any) any) any {
 	return scalar(value)
 }
 
+// List returns a list with the elements of a slice.
+func List[T any](of []T) []any {
+	out := make([]any, len(of))
+	for i, v := range of {
+		out[i] = v
+	}
+	return out
+}
+
+// Object returns an object with the entries of a map.
+func Object[T any](of map[string]T) map[string]any {
+	out := make(map[string]any, len(of))
+	for k, v := range of {
+		out[k] = v
+	}
+	return out
+}
+
 // Below returns what a pointer adds to another one; ok is false where it does not point into that one's value.
 func Below(pointer, parent string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(pointer, parent)

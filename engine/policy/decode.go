@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -180,11 +181,7 @@ func (d *decoder) wrong(n *yaml.Node, path []string, want string) {
 			is = "a number"
 		}
 	}
-	where := dotted(path)
-	if where == "" {
-		where = "the document"
-	}
-	d.report(n, "%s is %s and must be %s", where, is, want)
+	d.report(n, "%s is %s and must be %s", cmp.Or(dotted(path), "the document"), is, want)
 }
 
 func (d *decoder) structure(n *yaml.Node, v reflect.Value, path []string) {
