@@ -46,6 +46,7 @@ func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem
 		case own.Exists && len(before.found().at(own.Folder)) > 0:
 			return false
 		case own.Rest: // what it adds and removes is compared
+		case !own.Exists && s.hasElsewhere(now, own.Name): // the cluster is one of another overlay's
 		case !own.Exists && !s.generates(now, own.Name):
 			return false
 		case !had && !(own.Exists || before.generates(old, own.Name)) && !before.replaces(ctx, old.Object, "", before, was):
@@ -56,7 +57,8 @@ func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem
 	}
 	return !slices.ContainsFunc(was.Own, func(previous gitops.Override) bool {
 		_, has := open.Override(previous.Key)
-		return !has && was.Alike(previous) || !has && (previous.Exists || !s.generates(now, previous.Name)) && !s.replaces(ctx, now.Object, "", s, open)
+		gone := !has && (previous.Exists || !s.generates(now, previous.Name) && !before.hasElsewhere(old, previous.Name))
+		return !has && was.Alike(previous) || gone && !s.replaces(ctx, now.Object, "", s, open)
 	})
 }
 
@@ -80,6 +82,14 @@ func (s *Set) generates(p gitops.Problem, name string) bool {
 		}
 	}
 	return false
+}
+
+// hasElsewhere reports whether an ApplicationSet that several overlays deploy from one file makes an Application with a name
+// that deploys a folder in another overlay, as where each environment has folders for its own clusters.
+func (s *Set) hasElsewhere(p gitops.Problem, name string) bool {
+	return name != "" && slices.ContainsFunc(s.found().sorted(), func(one *Deployment) bool {
+		return one.Name == name && one.Object.Name == p.Object.Name && one.Where.Path == p.Path && one.From != p.From
+	})
 }
 
 // deploysFurther reports whether an object deploys objects that deploy, which another tree does not deploy in the same way,

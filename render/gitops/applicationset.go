@@ -232,6 +232,7 @@ func (e *expander) one(key string, g *field, parent *set, depth int) ([]set, err
 		return e.merge(g, depth)
 	case "clusters", "clusterDecisionResource", "pullRequest", "scmProvider", "plugin":
 		needs = cmp.Or(needs, &need{g.position(), "the " + key + " generator needs the cluster"})
+		e.templates.open[""] = e.templates.open[""] || key != "clusters"
 		return []set{{values: e.ownValues(g), needs: needs}}, nil
 	}
 	return nil, fmt.Errorf("there is no generator with the name %.40q", key)
@@ -245,7 +246,9 @@ func (e *expander) ownValues(g *field) map[string]any {
 		return values
 	}
 	for _, k := range own.Keys {
-		if text := own.text(k); !strings.Contains(text, "{{") {
+		if text := own.text(k); strings.Contains(text, "{{") {
+			e.templates.open["values."+k] = true
+		} else {
 			nested[k], values["values."+k] = text, text
 		}
 	}

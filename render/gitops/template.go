@@ -19,7 +19,8 @@ type templates struct {
 	goTemplate bool
 	options    []string
 	limits     Limits
-	steps      int // work done so far
+	steps      int             // work done so far
+	open       map[string]bool // the own values of generators that the cluster fills in; "": it may add others
 	compiled   map[string]*compiled
 }
 
@@ -33,7 +34,8 @@ type compiled struct {
 }
 
 func newTemplates(goTemplate bool, options []string, limits Limits) *templates {
-	return &templates{goTemplate: goTemplate, options: options, limits: limits, compiled: map[string]*compiled{}}
+	return &templates{goTemplate: goTemplate, options: options, limits: limits, compiled: map[string]*compiled{},
+		open: map[string]bool{}}
 }
 
 // render fills in every text of a value, and the keys of its maps. A text that depends on values which only the cluster
@@ -104,7 +106,7 @@ func (t *templates) text(text string, s set) (string, bool, error) {
 	}
 	if !t.goTemplate {
 		filled, err := t.fast(text, s)
-		return filled, s.needs != nil && strings.Contains(filled, "{{"), err
+		return filled, s.needs != nil && t.waits(filled), err
 	}
 	c := t.compile(text)
 	if c.err != nil {
@@ -117,6 +119,18 @@ func (t *templates) text(text string, s set) (string, bool, error) {
 	}
 	filled, err := t.execute(c, s.values)
 	return filled, false, err
+}
+
+// waits reports whether a text that was filled in still has names whose values the cluster has. Nothing fills in
+// {{values.NAME}} where no generator has a value of this name.
+func (t *templates) waits(filled string) bool {
+	for _, part := range strings.Split(filled, "{{")[1:] {
+		tag, _, _ := strings.Cut(part, "}}")
+		if name := strings.TrimSpace(tag); t.open[""] || t.open[name] || !strings.HasPrefix(name, "values.") {
+			return true
+		}
+	}
+	return false
 }
 
 var singleLineTag = regexp.MustCompile(`\{\{.*\}\}`)
