@@ -191,6 +191,9 @@ func (e *expander) generate(entry *field, parent *set, depth int) ([]set, error)
 		if err != nil {
 			return nil, located(generator, err)
 		}
+		if !slices.Contains([]string{"clusters", "matrix", "merge"}, key) && slices.ContainsFunc(sets, func(s set) bool { return s.needs != nil }) {
+			e.templates.open[""] = true
+		}
 		all = append(all, sets...)
 	}
 	if kinds == 0 {
@@ -216,6 +219,7 @@ func (e *expander) one(key string, g *field, parent *set, depth int) ([]set, err
 			return nil, err
 		}
 		g = filled
+		e.templates.open[""] = e.templates.open[""] || hasUnknown(g)
 	}
 	var needs *need // what the values of g depend on
 	if parent != nil {
@@ -232,7 +236,6 @@ func (e *expander) one(key string, g *field, parent *set, depth int) ([]set, err
 		return e.merge(g, depth)
 	case "clusters", "clusterDecisionResource", "pullRequest", "scmProvider", "plugin":
 		needs = cmp.Or(needs, &need{g.position(), "the " + key + " generator needs the cluster"})
-		e.templates.open[""] = e.templates.open[""] || key != "clusters"
 		return []set{{values: e.ownValues(g), needs: needs}}, nil
 	}
 	return nil, fmt.Errorf("there is no generator with the name %.40q", key)

@@ -151,6 +151,20 @@ path: elsewhere
 			"  - matrix: {generators: [{clusters: {}}, {git: {directories: [{path: apps/a}]}}]}\n", `'{{name}}'}
     spec: {source: {path: '{{path}}'}, destination: {server: '{{server}}', namespace: fixed}}`), want: []string{"argo kustomize apps/a {{name}} ns=fixed cluster="},
 			problem: "set.yaml:6: the clusters generator needs the cluster: which Applications"},
+		"clusters, a value that nothing sets": {archive: appSet("", "  - clusters: {values: {env: a}}\n", `'{{name}}'}
+    spec: {source: {repoURL: 'https://github.com/o/r', path: 'apps/{{values.dir}}'}}`), urls: []string{"o/r"}, problem: "set.yaml:9: the path has a template expression that no generator fills in & " +
+			"set.yaml:6: the clusters generator needs the cluster: which Applications"},
+		"clusters, a value of the cluster": {archive: appSet("", "  - clusters: {values: {dir: '{{metadata.labels.dir}}'}}\n", `'{{name}}'}
+    spec: {source: {path: 'apps/{{values.dir}}'}}`), problem: "set.yaml:6: the clusters generator needs the cluster: the folders"},
+		"clusters, a value of the cluster in a list": {archive: appSet("",
+			"  - matrix: {generators: [{clusters: {}}, {list: {elements: [{values.dir: '{{name}}'}]}}]}\n", `'{{name}}'}
+    spec: {source: {path: 'apps/{{values.dir}}'}}`), problem: "set.yaml:6: the clusters generator needs the cluster: the folders"},
+		"clusters, a value of the cluster beside a folder": {archive: appSet("",
+			"  - matrix: {generators: [{clusters: {}}, {git: {directories: [{path: apps/a}], values: {dir: '{{name}}'}}}]}\n", `'{{name}}'}
+    spec: {source: {path: 'apps/{{values.dir}}'}}`), problem: "set.yaml:6: the clusters generator needs the cluster: the folders"},
+		"clusters, a value of files elsewhere": {archive: appSet("",
+			"  - matrix: {generators: [{clusters: {}}, {git: {repoURL: 'https://github.com/x/y', files: [{path: '*.json'}]}}]}\n", `'{{name}}'}
+    spec: {source: {path: 'apps/{{values.dir}}'}}`), urls: []string{"o/r"}, problem: "set.yaml:6: the clusters generator needs the cluster: the folders"},
 		"clusters, path unknown": {archive: appSet("  goTemplate: true\n", "  - clusters: {}\n", `'{{.name}}'}
     spec: {source: {path: 'apps/{{.name}}'}}`), problem: "set.yaml:7: the clusters generator needs the cluster"},
 		"clusters overridden by name": {archive: appSet("",

@@ -20,7 +20,7 @@ type templates struct {
 	options    []string
 	limits     Limits
 	steps      int             // work done so far
-	open       map[string]bool // the own values of generators that the cluster fills in; "": it may add others
+	open       map[string]bool // the own values of clusters generators that the cluster fills in; "": there may be others
 	compiled   map[string]*compiled
 }
 
