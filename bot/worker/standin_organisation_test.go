@@ -80,13 +80,11 @@ spec:
 		t.Errorf("with an exception: %s %s", run.Conclusion, run.Output)
 	}
 	s.review(number, "bob", "APPROVED")
-	s.control(http.MethodGet, "/wait?idle=1", nil, nil)
-	if run = s.completed(fleet, head, 1); run.Conclusion != "action_required" {
+	if run = s.completed(fleet, head, 2); run.Conclusion != "action_required" {
 		t.Errorf("approved by bob: %s %s", run.Conclusion, run.Output)
 	}
 	s.review(number, "carol", "APPROVED")
-	s.control(http.MethodGet, "/wait?idle=1", nil, nil)
-	if run = s.completed(fleet, head, 1); run.Conclusion != "success" && run.Conclusion != "neutral" {
+	if run = s.completed(fleet, head, 3); run.Conclusion != "success" && run.Conclusion != "neutral" {
 		t.Errorf("approved by carol: %s %s", run.Conclusion, run.Output)
 	}
 
