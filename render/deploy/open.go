@@ -46,7 +46,7 @@ func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem
 		case own.Exists && len(before.found().at(own.Folder)) > 0:
 			return false
 		case own.Rest: // what it adds and removes is compared
-		case !own.Exists && s.hasElsewhere(now, own.Name): // the cluster is one of another overlay's
+		case !own.Exists && !previous.Exists && s.brings(before, now, own.Name): // the cluster is another overlay's
 		case !own.Exists && !s.generates(now, own.Name):
 			return false
 		case !had && !(own.Exists || before.generates(old, own.Name)) && !before.replaces(ctx, old.Object, "", before, was):
@@ -57,7 +57,7 @@ func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem
 	}
 	return !slices.ContainsFunc(was.Own, func(previous gitops.Override) bool {
 		_, has := open.Override(previous.Key)
-		gone := !has && (previous.Exists || !s.generates(now, previous.Name) && !before.hasElsewhere(old, previous.Name))
+		gone := !has && (previous.Exists || !s.generates(now, previous.Name) && !before.brings(s, old, previous.Name))
 		return !has && was.Alike(previous) || gone && !s.replaces(ctx, now.Object, "", s, open)
 	})
 }
@@ -84,12 +84,14 @@ func (s *Set) generates(p gitops.Problem, name string) bool {
 	return false
 }
 
-// hasElsewhere reports whether an ApplicationSet that several overlays deploy from one file makes an Application with a name
-// that deploys a folder in another overlay, as where each environment has folders for its own clusters.
-func (s *Set) hasElsewhere(p gitops.Problem, name string) bool {
-	return name != "" && slices.ContainsFunc(s.found().sorted(), func(one *Deployment) bool {
+// brings reports whether another overlay than that of a problem deploys a folder for an Application that it has not in
+// another tree, although both overlays deploy the ApplicationSet from one file. So it is where each environment has folders
+// for its own clusters.
+func (s *Set) brings(other *Set, p gitops.Problem, name string) bool {
+	elsewhere := func(one *Deployment) bool {
 		return one.Name == name && one.Object.Name == p.Object.Name && one.Where.Path == p.Path && one.From != p.From
-	})
+	}
+	return name != "" && slices.ContainsFunc(s.found().sorted(), elsewhere) && !slices.ContainsFunc(other.found().sorted(), elsewhere)
 }
 
 // deploysFurther reports whether an object deploys objects that deploy, which another tree does not deploy in the same way,
