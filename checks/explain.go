@@ -20,7 +20,7 @@ var messagesFile []byte
 
 // Topics say what a report's checks, causes, errors and warnings mean, and what to do about each: the checks that need no
 // policies in the order of the documentation, then what else a report, a command or the server can say. They are not to
-// be changed. To add a check, add its entry to checks.yaml: a test requires one, and runs its example.
+// be changed. To add a check, add its entry to explain/checks.yaml: a test requires one, and runs its example.
 var Topics = sync.OnceValue(func() (list []report.Explanation) {
 	infos := map[string]builtin.Info{}
 	for _, c := range builtin.For(builtin.Facts{}) {
