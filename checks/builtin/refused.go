@@ -19,7 +19,7 @@ const refusedName = "api-server"
 func refused(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	answer := f.asked(ctx, s)
 	found := slices.Clone(answer.Refused)
-	if !s.recreated() {
+	if !s.Recreate {
 		found = append(found, answer.Fixed...)
 	}
 	if s.Object["kind"] == "Pod" {
@@ -34,7 +34,7 @@ func refused(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 // recreated returns the changes for which the deployer deletes and creates the object again, since the field is
 // immutable.
 func recreated(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
-	if !s.recreated() {
+	if !s.Recreate {
 		return nil
 	}
 	found := slices.Clone(f.asked(ctx, s).Fixed)
@@ -58,20 +58,6 @@ func lost(object map[string]any) string {
 		return ": the volume is lost, and with the reclaim policy Delete its data, too"
 	}
 	return ""
-}
-
-// recreated reports whether an object is deleted and created again if it cannot be updated. Its deployer, or an
-// annotation, can require that: Force=true of Argo CD
-// (https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/), but not Replace=true alone, and force of Flux
-// (https://fluxcd.io/flux/components/kustomize/kustomizations/#force).
-func (s Deployed) recreated() bool {
-	if s.Recreate {
-		return true
-	}
-	annotations := labelsAt(s.Object, "/metadata/annotations")
-	return strings.EqualFold(annotations["kustomize.toolkit.fluxcd.io/force"], "enabled") ||
-		slices.Contains(strings.Split(strings.ReplaceAll(annotations["argocd.argoproj.io/sync-options"], " ", ""), ","),
-			"Force=true")
 }
 
 // warned returns the warnings of the API server.

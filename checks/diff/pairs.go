@@ -21,14 +21,15 @@ type Pair struct {
 	Operation admission.Operation
 	Old, New  *render.Resource // nil on the side that has none
 
-	// Before is the earlier state of a created object that is not updated: in a former root of the base (From), or
-	// under another generated name. Violations of Before are pre-existing.
+	// Before is the earlier state of a created object that is not updated: in a former root of the base (From), under
+	// another generated name, or the hook of the last time. Violations of Before are pre-existing.
 	Before *render.Resource
 	From   roots.Root
 
 	// Recreate says that the deployer deletes the object and creates it again if it cannot be updated.
 	Recreate bool
 
+	hook     bool              // the object is created each time, see Hooks
 	unseen   map[string]string // see Root.Unseen
 	head     *Commit           // set with unseen
 	clusters []gitops.Cluster  // clusters that get the object; none if no known object deploys the root
@@ -43,6 +44,11 @@ func (p *Pair) Earlier() *render.Resource {
 		return p.Before
 	}
 	return nil
+}
+
+// Again reports whether the object is created each time: as a hook, or under a generated name.
+func (p *Pair) Again() bool {
+	return p.Operation == admission.Create && p.Before != nil && p.From == (roots.Root{})
 }
 
 // Read reports whether the root read a file at the base, if the base could not be rendered.
@@ -278,6 +284,15 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 		}
 	}
 	return out
+}
+
+// Hooks turns updates of hooks into creations: what deploys them deletes the former ones.
+func Hooks(list []*Pair) {
+	for _, p := range list {
+		if p.hook && p.Operation == admission.Update {
+			p.Operation, p.Before, p.Old = admission.Create, p.Old, nil
+		}
+	}
 }
 
 // placeless sets Before for objects of a former root that had the same file and another namespace. Only the deployer,

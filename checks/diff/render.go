@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -169,19 +170,33 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	case root.Kind == roots.Folder:
 		out.Moved = Pairs(root, outside(Both(before, after), s.Trees.Head.Roots.Files(root)), nil, false)
 	}
-	recreate := inHead && recreates(s.Trees.Head.Roots, root)
+	as := deployersOf(s.Trees.Head.Roots, root)
 	for _, p := range slices.Concat(out.Pairs, out.Moved) {
 		p.Old, p.New, p.Before = admitted(p.Old), admitted(p.New), admitted(p.Before)
-		p.Recreate = recreate
+		if p.New != nil && inHead {
+			p.Recreate, p.hook = as.all(p.New, (*gitops.Deployment).Forces), as.all(p.New, (*gitops.Deployment).Hook)
+		}
 		at.place(p)
 	}
 	return out, nil
 }
 
-// recreates reports whether all deployers of a root delete and create again the objects that they cannot update.
-func recreates(set *deploy.Set, root roots.Root) bool {
-	deployers := set.Deployers(root)
-	return len(deployers) > 0 && !slices.ContainsFunc(deployers, func(d *deploy.Deployment) bool { return !d.Recreate })
+// deployers are what deploys a root; nil stands for an unknown one.
+type deployers []*gitops.Deployment
+
+func deployersOf(set *deploy.Set, root roots.Root) (list deployers) {
+	for _, d := range set.Deployers(root) {
+		list = append(list, &d.Deployment)
+	}
+	if len(list) == 0 {
+		list = deployers{nil}
+	}
+	return list
+}
+
+// all reports whether something is true of each deployer of a resource.
+func (list deployers) all(r *render.Resource, is func(*gitops.Deployment, map[string]any) bool) bool {
+	return !slices.ContainsFunc(list, func(d *gitops.Deployment) bool { return !is(d, r.Object) })
 }
 
 func (s Sides) now(ctx context.Context, root roots.Root, remains bool) (*render.Rendering, []doc.Error, error) {

@@ -51,7 +51,7 @@ func (b *pageOf) differences(p *Page, d *report.Differences) {
 			Operation: shown(view.Operation(one)),
 			Roots:     each(one.Roots), Clusters: each(one.Clusters), Added: one.Added(), Removed: one.Removed(),
 			LeftOut: view.LeftOutWords(one)}
-		if one.Replaces != nil {
+		if one.Replaces != nil && *one.Replaces != one.Resource {
 			change.Note = "in place of " + shown(one.Replaces.String())
 		}
 		if one.From != "" {

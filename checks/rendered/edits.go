@@ -80,9 +80,9 @@ func editsOf(pairs []*diff.Pair) (list []*edit) {
 		if p.Operation != admission.Create {
 			e.old = p.Old
 		}
-		if p.Operation == admission.Create && p.Before != nil && p.From != (roots.Root{}) {
+		if p.Operation == admission.Create && p.Before != nil {
 			e.old, e.from = p.Before, p.From
-			gone[left{p.From, diff.KeyOf(p.Before)}] = true
+			gone[left{cmp.Or(p.From, p.Root), diff.KeyOf(p.Before)}] = true
 		}
 		list = append(list, e)
 		named := e.named()
@@ -93,10 +93,9 @@ func editsOf(pairs []*diff.Pair) (list []*edit) {
 		of := stem{p.Root, named.Kind, named.Namespace, match[1]}
 		switch p.Operation {
 		case admission.Create:
-			if e.moved() {
-				break
+			if e.old == nil {
+				created[of] = append(created[of], e)
 			}
-			created[of] = append(created[of], e)
 		case admission.Delete:
 			deleted[of] = append(deleted[of], e)
 		}

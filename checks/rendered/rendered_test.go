@@ -200,8 +200,7 @@ func TestDifferencesAreListed(t *testing.T) {
 				"-metadata: a.yaml:1", "-name: a a.yaml:1"}},
 		"a generated name": {of(root("r"), one("{kind: Job, metadata: {generateName: job-}, spec: {a: 1}}"),
 			one("{kind: Job, metadata: {generateName: job-}, spec: {a: 2}}")),
-			[]string{"r CREATE Job job-", "+kind: Job a.yaml:1", "+metadata: a.yaml:1", "+generateName: job- a.yaml:1",
-				"+spec: a.yaml:1", "+a: 2 a.yaml:1"}},
+			[]string{"r CREATE Job job- for job-", "-a: 1 a.yaml:1", "+a: 2 a.yaml:1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _ := told(t, Change{Pairs: tc.pairs})

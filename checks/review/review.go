@@ -163,6 +163,10 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 		// Did the base violate the rule, too? The old object takes the place of the new one.
 		before := v.User.Request(admission.Update)
 		before.Object, before.OldObject = old.Object, old.Object
+		if p.Again() {
+			before = v.User.Request(admission.Create)
+			before.Object = old.Object
+		}
 		if len(out.Altered) == 0 {
 			before.Place, before.Inherited = request.Place, request.Inherited
 		}
@@ -170,7 +174,10 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 		out.Old = append(v.Evaluate(was, v.Effective, before), v.look(was, v.Effective, subject, before)...)
 		out.versions = diff.NewVersions(patched(old.Object, out.Old), out.Object())
 		if as := served(old, p.New); !sameVersion(as, old.Object) {
-			before.Object, before.OldObject = as, as
+			before.Object = as
+			if before.OldObject != nil {
+				before.OldObject = as
+			}
 			out.Old = append(out.Old, contents(v.Evaluate(was, v.Effective, before))...)
 		}
 		out.Old = append(out.Old, v.vanished(ctx, &out, request)...)

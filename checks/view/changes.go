@@ -132,7 +132,10 @@ func Operation(d *report.Difference) string {
 // DiffWords is "updated, +2 -1, in prod".
 func DiffWords(d *report.Difference) string {
 	words := Operation(d)
-	if d.Replaces != nil {
+	switch {
+	case d.Replaces != nil && *d.Replaces == d.Resource:
+		words += " again"
+	case d.Replaces != nil:
 		words += " in place of " + d.Replaces.Name
 	}
 	if d.From != "" {
