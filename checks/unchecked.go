@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
@@ -59,7 +60,7 @@ func (p *pairs) unread(file string) error {
 		}
 	}
 	test := set.PolicyTests().Of(file)
-	if test == "" && !set.Unread(file) {
+	if test == "" && (!set.Unread(file) || p.isRead(file)) {
 		return nil
 	}
 	resources, _, problem, err := p.sides.Head.Renderer.Manifest(file)
@@ -77,6 +78,12 @@ func (p *pairs) unread(file string) error {
 			", so it is not checked as something that is deployed"})
 	}
 	return nil
+}
+
+// isRead reports whether a root reads a file at the head, as a generator of encrypted objects does.
+func (p *pairs) isRead(file string) bool {
+	id := p.sides.Trees.Head.Blob(file)
+	return slices.ContainsFunc(p.roots, func(r *diff.Root) bool { return id != "" && r.Reads[file] == id })
 }
 
 // claimed reports files that were deployed until now, and that the given test uses in the head.

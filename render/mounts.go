@@ -64,6 +64,7 @@ type mount struct {
 	shown    entry             // of a chart: the entry that names it, which may be in a generator file
 	inflated *inflated         // the rendered chart; nil: it is no chart
 	texts    map[string][]byte // the files of the rendered chart
+	copies   map[string]string // paths of files in texts that are copies, with the files that they are copies of
 
 	parsed sync.Map // by folder: parsedFile
 }
@@ -278,6 +279,10 @@ func (o *mounts) place(p origin.Place) origin.Place {
 		}
 		return p
 	}
+	if real := m.copies[in]; real != "" {
+		p.Path, p.Chain = real, links
+		return o.place(p)
+	}
 	if m.inflated != nil && in == "output/"+inflatedFile {
 		var text chartText = m.inflated.text
 		out := text.locate(p)
@@ -331,7 +336,12 @@ func (m *mount) link(in string, start, end int, role string) origin.Link {
 func (o *mounts) links(list []origin.Link) []origin.Link {
 	var out []origin.Link
 	for _, l := range list {
-		if m, in, ok := o.of(l.Path); ok && m.inflated != nil {
+		if m, in, ok := o.of(l.Path); ok && m.copies != nil {
+			if l.Path = m.copies[in]; l.Path != "" {
+				out = append(out, o.links([]origin.Link{l})...)
+			}
+			continue
+		} else if ok && m.inflated != nil {
 			if l.Path = m.inflated.text.template(l.StartLine); l.Path == "" {
 				continue
 			}

@@ -122,6 +122,9 @@ func (b *builder) culprits(p *plan) bool {
 	for file, list := range p.charts {
 		for _, chart := range list {
 			dir := chart.mount.prefix
+			if chart.mount.copies != nil {
+				continue
+			}
 			if mistakes := b.obstacles(dir + "/output"); p.broken[dir] == nil && len(mistakes) > 0 {
 				p.broken[dir], found = &mistakes[0], true
 				p.without(entry{file, chart.at}, mistakes[0])

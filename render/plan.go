@@ -145,6 +145,7 @@ func (b *builder) layer(p *plan, dir string, above []string, missing doc.Error,
 		p.without(entryAt(f, at), doc.Error{Path: f.Path, Line: at.Line, Column: at.Column,
 			Message: fmt.Sprintf(format, args...), Unknown: unknown})
 	}
+	layer := &origin.Layer{File: f}
 	var inline []*inflation
 	for _, in := range f.Inline {
 		documents, err := doc.Parse(f.Path, []byte(in.Node.Value), b.limits.Source)
@@ -156,13 +157,15 @@ func (b *builder) layer(p *plan, dir string, above []string, missing doc.Error,
 			inline = append(inline, list...)
 			continue
 		}
+		if in.Field == "generators" && b.encrypted(p, layer, entryAt(f, in.Node), f.Path, documents, above) {
+			continue
+		}
 		if in.Role == kustomization.Plugin {
 			p.plugins(documents, in.Field, func(_ *yaml.Node, unknown bool, format string, args ...any) {
 				refuse(in.Node, unknown, format, args...)
 			})
 		}
 	}
-	layer := &origin.Layer{File: f}
 	above = append(above, dir)
 	around := p.namespace
 	defer func() { p.namespace = around }()
@@ -271,6 +274,12 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 				}
 				for _, chart := range list {
 					b.inflate(p, layer, chart, above)
+				}
+				return
+			}
+			if err == nil && b.encrypted(p, layer, entryOf(f, ref), real, documents, above) {
+				if !isMounted(real) {
+					p.reads[real] = id
 				}
 				return
 			}

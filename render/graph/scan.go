@@ -126,7 +126,8 @@ func (s *scanner) one(j job, c tree.Content, out *facts) error {
 // link records what a kustomization names. A missing path is recorded as written, so that a change that adds it reaches
 // the kustomization.
 func (s *scanner) link(f *kustomization.File, out *facts) error {
-	traits := map[string]bool{component: f.Component, odd: changesKinds(f), bringing: len(f.Helm) > 0}
+	traits := map[string]bool{component: f.Component, odd: changesKinds(f), bringing: len(f.Helm) > 0,
+		plugin: slices.ContainsFunc(f.Inline, func(in kustomization.Inline) bool { return in.Role == kustomization.Plugin })}
 	for _, ref := range f.Refs {
 		if kustomization.Remote(ref.Value) {
 			traits[bringing] = true
