@@ -37,7 +37,9 @@ func (b *builder) encrypted(p *plan, layer *origin.Layer, at entry, shown string
 		for _, file := range doc.Items(d, "files") {
 			text, real, merges, err := b.decrypted(p, layer.File.Dir, file.Value)
 			if e := (*doc.Error)(nil); errors.As(err, &e) {
-				e.Path, e.Line, e.Column = shown, file.Line, file.Column
+				if e.Path, e.Line, e.Column = shown, file.Line, file.Column; shown == layer.File.Path { // the lines are those of an inline text
+					e.Line, e.Column = at.at.Line, at.at.Column
+				}
 				p.without(at, *e)
 				return true
 			}
