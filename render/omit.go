@@ -112,20 +112,27 @@ func (b *builder) culprits(p *plan) bool {
 	if found {
 		return true
 	}
-	for _, part := range p.root.Resources {
-		if part.Layer == nil {
-			continue
+	var within func(*origin.Layer)
+	within = func(l *origin.Layer) {
+		for _, part := range l.Resources {
+			if part.Layer == nil {
+				continue
+			}
+			dir := part.Layer.File.Dir
+			list, partial := b.obstacles(dir)
+			if blame(dir, list...); partial { // what it had to leave out is to be left out here, too
+				within(part.Layer)
+			}
 		}
-		dir := part.Layer.File.Dir
-		blame(dir, b.obstacles(dir)...)
 	}
+	within(p.root)
 	for file, list := range p.charts {
 		for _, chart := range list {
 			dir := chart.mount.prefix
 			if chart.mount.copies != nil {
 				continue
 			}
-			if mistakes := b.obstacles(dir + "/output"); p.broken[dir] == nil && len(mistakes) > 0 {
+			if mistakes, _ := b.obstacles(dir + "/output"); p.broken[dir] == nil && len(mistakes) > 0 {
 				p.broken[dir], found = &mistakes[0], true
 				p.without(entry{file, chart.at}, mistakes[0])
 			}
@@ -134,17 +141,23 @@ func (b *builder) culprits(p *plan) bool {
 	return found
 }
 
-// obstacles returns the problems that prevent the build of a folder that others include. The result is cached: often
-// many include one folder.
-func (b *builder) obstacles(dir string) (list []doc.Error) {
-	if known, ok := b.failed.Load(dir); ok {
-		return known.([]doc.Error)
+// obstacles returns the problems that prevent the build of a folder that others include. partial says that it builds without
+// some of its entries. The result is cached: often many include one folder.
+func (b *builder) obstacles(dir string) (list []doc.Error, partial bool) {
+	type result struct {
+		list    []doc.Error
+		partial bool
 	}
-	if out, problems := b.build(roots.Root{Path: dir}); !out.Partial {
-		list = problems
+	known, ok := b.failed.Load(dir)
+	if !ok {
+		out, problems := b.build(roots.Root{Path: dir})
+		if out.Partial {
+			problems = nil
+		}
+		known = result{problems, out.Partial}
+		b.failed.Store(dir, known)
 	}
-	b.failed.Store(dir, list)
-	return list
+	return known.(result).list, known.(result).partial
 }
 
 // object is the kind and name by which a manifest or a patch identifies an object.
