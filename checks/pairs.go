@@ -155,7 +155,7 @@ func (p *pairs) render(ctx context.Context) error {
 		alone = append(alone, r.Pairs...)
 	}
 	p.alone = diff.Join(alone, gone, stays, p.tookOver)
-	diff.Hooks(slices.Concat(p.list, p.alone))
+	diff.Renewed(slices.Concat(p.list, p.alone))
 	return err
 }
 

@@ -1,8 +1,10 @@
 package diff
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -22,14 +24,14 @@ type Pair struct {
 	Old, New  *render.Resource // nil on the side that has none
 
 	// Before is the earlier state of a created object that is not updated: in a former root of the base (From), under
-	// another generated name, or the hook of the last time. Violations of Before are pre-existing.
+	// another generated name, or an object that is gone by then (see Renewed). Violations of Before are pre-existing.
 	Before *render.Resource
 	From   roots.Root
 
 	// Recreate says that the deployer deletes the object and creates it again if it cannot be updated.
 	Recreate bool
 
-	hook     bool              // the object is created each time, see Hooks
+	hook     bool              // the object is created each time, see Renewed
 	unseen   map[string]string // see Root.Unseen
 	head     *Commit           // set with unseen
 	clusters []gitops.Cluster  // clusters that get the object; none if no known object deploys the root
@@ -46,7 +48,8 @@ func (p *Pair) Earlier() *render.Resource {
 	return nil
 }
 
-// Again reports whether the object is created each time: as a hook, or under a generated name.
+// Again reports whether the object is created each time: under a generated name, or as one that is gone by then (see
+// Renewed).
 func (p *Pair) Again() bool {
 	return p.Operation == admission.Create && p.Before != nil && p.From == (roots.Root{})
 }
@@ -286,13 +289,22 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 	return out
 }
 
-// Hooks turns updates of hooks into creations: what deploys them deletes the former ones.
-func Hooks(list []*Pair) {
+// Renewed turns updates into creations where the former object is gone by then: what deploys a hook deletes it, and the
+// cluster deletes a Job that finished.
+func Renewed(list []*Pair) {
 	for _, p := range list {
-		if p.hook && p.Operation == admission.Update {
+		if p.Operation == admission.Update && (p.hook || expires(p.Old.Object)) {
 			p.Operation, p.Before, p.Old = admission.Create, p.Old, nil
 		}
 	}
+}
+
+// expires reports whether an object is a Job that the cluster deletes within a day after it finished
+// (https://kubernetes.io/docs/concepts/workloads/controllers/ttlafterfinished/).
+func expires(object map[string]any) bool {
+	ttl, has := jsonpointer.Lookup(object, "/spec/ttlSecondsAfterFinished")
+	seconds, err := strconv.Atoi(fmt.Sprint(ttl))
+	return object["kind"] == "Job" && has && err == nil && seconds <= 24*60*60
 }
 
 // placeless sets Before for objects of a former root that had the same file and another namespace. Only the deployer,
