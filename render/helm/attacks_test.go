@@ -90,6 +90,7 @@ func TestCallsWithLargeResultsAreRefused(t *testing.T) {
 		"print":        lists + `{{ print $x | len }}`,
 		"quote a dict": dicts + `{{ quote $x | len }}`,
 		"toYamlPretty": dicts + `{{ toYamlPretty $x | len }}`,
+		"copied":       `{{ $_ := set .Values "v" .Values }}{{ $_ = deepCopy .Values }}`,
 		"in itself":    `{{ $_ := set .Values "v" .Values }}{{ toYamlPretty .Values | len }}`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -360,7 +360,10 @@ mustToRawJson .Values.m | toPrettyJson .Values.l | quote .Values.l nil | squote 
 join "-" "a" | b64enc "x" | b32enc "x" | wrapWith 3 "-" "abcdefgh" | wrapWith 0 "-" "ab" | concat .Values.l (list 1)
 regexReplaceAll "a(.)" "abac" "${1}x" | regexReplaceAllLiteral "a" "aba" "$0" | mustRegexReplaceAll "(a)" "ba" "$1$1"
 mustRegexReplaceAllLiteral "a" "ba" "$1" | toString .Values.m | mustToPrettyJson .Values.l | toYaml (set (dict) "a" 1)
-toYaml (set (deepCopy .Values.m) "own" (dict "a" 1))
+toYaml (set (deepCopy .Values.m) "own" (dict "a" 1)) | typeOf (deepCopy .Values) | toYaml (mustDeepCopy .Values)
+typeOf (deepCopy (list 1 "a")) | typeOf (deepCopy (dict "a" (list)).a) | toJson (deepCopy (dict "a" nil "b" (dict) "c" (list) "d" (tuple 1 nil)))
+toJson (deepCopy .Chart) | typeOf (deepCopy (splitList "," "a,b")) | toJson (deepCopy (dict "a" (splitList "," "a,b"))) | deepCopy 3.5
+(deepCopy .Values).s | len (append (deepCopy .Values.l) 1) | typeOf (deepCopy (until 2)) | toJson (deepCopy (dict "a" .Values))
 `), "\n")
 	var templates []string
 	for _, line := range calls {

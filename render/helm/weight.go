@@ -1,10 +1,13 @@
 package helm
 
 import (
+	"bytes"
 	"reflect"
 	"regexp"
 	"strings"
 	"text/template"
+
+	"helm.sh/helm/v4/pkg/chart/common"
 )
 
 // weightyFuncs limits functions that print or copy whole values. A list that contains another one twice, which contains
@@ -59,8 +62,72 @@ func (r *run) weightyFuncs(f template.FuncMap) template.FuncMap {
 		}
 		return concat(lists...), r.alive()
 	}
+	deepCopy := f["mustDeepCopy"].(func(any) (any, error))
+	for _, name := range []string{"deepCopy", "mustDeepCopy"} {
+		out[name] = func(v any) (any, error) {
+			if v == nil {
+				return deepCopy(v) // panics, as in Helm
+			}
+			w := weighing{left: r.limits.Output}
+			if !w.fits(v, 0) {
+				return nil, halted("copies too large a value")
+			}
+			made, err := copied(v, deepCopy)
+			if err != nil {
+				return nil, err
+			}
+			return made, r.large(r.limits.Output - w.left)
+		}
+	}
 	r.replacing(f, out)
 	return out
+}
+
+// copied returns a deep copy of a value. Values of YAML, and files, are copied here: sprig's own copier takes many times as
+// long, and charts copy all that they have in a loop. Other values are left to other.
+func copied(v any, other func(any) (any, error)) (any, error) {
+	switch v := v.(type) {
+	case nil, bool, string, int, int64, float64:
+		return v, nil
+	case []any:
+		if v == nil {
+			return v, nil
+		}
+		out := make([]any, len(v), cap(v))
+		for i, e := range v {
+			var err error
+			if out[i], err = copied(e, other); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case common.Values:
+		out, err := copied(map[string]any(v), other)
+		m, _ := out.(map[string]any)
+		return common.Values(m), err
+	case map[string]any:
+		if v == nil {
+			return v, nil
+		}
+		out := make(map[string]any, len(v))
+		for key, e := range v {
+			var err error
+			if out[key], err = copied(e, other); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case []byte:
+		return bytes.Clone(v), nil
+	}
+	if files := reflect.ValueOf(v); files.Kind() == reflect.Map && files.Type().Elem() == reflect.TypeFor[[]byte]() && !files.IsNil() {
+		out := reflect.MakeMapWithSize(files.Type(), files.Len()) // the engine's type is not exported
+		for _, key := range files.MapKeys() {
+			out.SetMapIndex(key, reflect.ValueOf(bytes.Clone(files.MapIndex(key).Bytes())))
+		}
+		return out.Interface(), nil
+	}
+	return other(v)
 }
 
 // written prints a value. JSON, and YAML that is made from JSON, ends with an error if the value contains itself.
