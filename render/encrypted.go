@@ -25,8 +25,8 @@ const ksops = "viaduct.ai/v1"
 // (https://kubectl.docs.kubernetes.io/references/kustomize/builtins/).
 const behaviorAnnotation = "kustomize.config.k8s.io/behavior"
 
-// encrypted includes the files of a configuration of ksops. It returns false where it is of another plugin, and where a
-// file cannot be included. at is the entry of the configuration, and shown its file.
+// encrypted includes the files of a configuration of ksops. It returns false where it is of another plugin, and where
+// the objects depend on what is encrypted. at is the entry of the configuration, and shown its file.
 func (b *builder) encrypted(p *plan, layer *origin.Layer, at entry, shown string, documents []*yaml.Node, above []string) bool {
 	var resources, patches []string
 	texts, copies := map[string][]byte{}, map[string]string{}
@@ -77,22 +77,18 @@ func (b *builder) encrypted(p *plan, layer *origin.Layer, at entry, shown string
 	return true
 }
 
-// errSealed and errElsewhere are returned for files that are not included.
-var (
-	errSealed    = errors.New("what is encrypted decides what the object is")
-	errElsewhere = errors.New("is not below the kustomization: a change of it reaches only kustomizations above it")
-)
+// errSealed is returned for objects that depend on what is encrypted.
+var errSealed = errors.New("what is encrypted decides what the object is")
 
 // decrypted reads a file of encrypted objects, with the path that it has after links. merges says that the objects are
-// merged into those of the same names. The error is errSealed,
-// errElsewhere, or a *doc.Error without a place.
+// merged into those of the same names. The error is errSealed, or a *doc.Error without a place.
 func (b *builder) decrypted(p *plan, dir, name string) (text []byte, real string, merges bool, err error) {
 	failed := func(format string, args ...any) ([]byte, string, bool, error) {
 		return nil, "", false, &doc.Error{Message: fmt.Sprintf("files: %q "+format, append([]any{name}, args...)...)}
 	}
 	at, inside := join(dir, name)
-	if !inside || dir != "." && !strings.HasPrefix(at, dir+"/") {
-		return nil, "", false, errElsewhere
+	if !inside {
+		return failed("points outside the repository")
 	}
 	real, e, err := b.find(at)
 	if err != nil || e.Kind != tree.File {

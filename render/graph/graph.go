@@ -94,6 +94,10 @@ func (g *Graph) IsResource(p string) bool { return len(g.values(parents, p)) > 0
 // its objects.
 func (g *Graph) Odd() []string { return g.sorted(folders, odd) }
 
+// InflatedBy lists the folders whose kustomization inflates the chart in a folder. Charts in configurations of plugins are
+// not detected.
+func (g *Graph) InflatedBy(dir string) []string { return g.values(folders, inflating+dir) }
+
 // External lists the folders whose kustomization includes a remote source, or the output of a chart, so that the tree
 // does not have all objects. Charts in configurations of plugins are not detected.
 func (g *Graph) External() []string { return g.sorted(folders, bringing) }

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // Around lists the folders that a change of the given paths and symlinks may affect in any way: those of the paths,
@@ -50,6 +52,12 @@ func (g *Graph) ancestors(start map[string]bool, visit func(dir, reader string))
 func (g *Graph) Touched(changed, links []string) map[string]bool {
 	dirty := map[string]bool{}
 	plugins := g.values(folders, plugin)
+	elsewhere := map[string][]string{}
+	if len(changed) > 0 {
+		for _, reader := range g.values(folders, configured) {
+			elsewhere[reader] = g.elsewhere(reader)
+		}
+	}
 	for _, p := range changed {
 		dir := path.Dir(p)
 		if kustomization.IsFileName(p) {
@@ -62,7 +70,7 @@ func (g *Graph) Touched(changed, links []string) map[string]bool {
 			}
 		}
 		for _, reader := range plugins {
-			if reader == "." || strings.HasPrefix(p, reader+"/") {
+			if within(reader, p) || slices.ContainsFunc(elsewhere[reader], func(named string) bool { return within(named, p) }) {
 				dirty[reader] = true
 			}
 		}
@@ -71,6 +79,27 @@ func (g *Graph) Touched(changed, links []string) map[string]bool {
 		g.touchedByLinks(dirty, links)
 	}
 	return dirty
+}
+
+// within reports whether a path is a folder, or in or below it.
+func within(dir, p string) bool { return dir == "." || p == dir || strings.HasPrefix(p, dir+"/") }
+
+// elsewhere lists the paths outside of a folder that files with configurations of its plugins name. It is read each time,
+// since the index of a kustomization depends on its own file alone.
+func (g *Graph) elsewhere(dir string) (list []string) {
+	f, err := g.Kustomization(dir)
+	if f == nil || err != nil {
+		return nil
+	}
+	for _, ref := range f.Refs {
+		if named, ok := tree.Clean(path.Join(dir, ref.Value)); ok && ref.Role == kustomization.Plugin && IsManifestName(named) {
+			if data, _, err := g.tree.ReadFile(named); err == nil {
+				documents, _ := doc.Parse(named, data, g.options.Limits)
+				list = append(list, outside(dir, documents)...)
+			}
+		}
+	}
+	return list
 }
 
 func (g *Graph) touchedByLinks(dirty map[string]bool, changed []string) {

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"path"
 	"runtime"
@@ -126,8 +127,23 @@ func (s *scanner) one(j job, c tree.Content, out *facts) error {
 // link records what a kustomization names. A missing path is recorded as written, so that a change that adds it reaches
 // the kustomization.
 func (s *scanner) link(f *kustomization.File, out *facts) error {
-	traits := map[string]bool{component: f.Component, odd: changesKinds(f), bringing: len(f.Helm) > 0,
-		plugin: slices.ContainsFunc(f.Inline, func(in kustomization.Inline) bool { return in.Role == kustomization.Plugin })}
+	traits := map[string]bool{component: f.Component, odd: changesKinds(f), bringing: len(f.Helm) > 0, plugin: len(f.Helm) > 0}
+	configurations := f.Helm
+	if _, globals := doc.Field(f.Node, "helmGlobals"); globals != nil {
+		configurations = append(slices.Clone(configurations), globals)
+	}
+	for _, in := range f.Inline {
+		if in.Role == kustomization.Plugin {
+			documents, _ := doc.Parse(f.Path, []byte(in.Node.Value), s.options.Limits)
+			configurations, traits[plugin] = append(slices.Clone(configurations), documents...), true
+		}
+	}
+	for _, named := range outside(f.Dir, configurations) {
+		out.add(readers, named, f.Dir)
+	}
+	for _, chart := range localCharts(f) {
+		out.add(folders, inflating+chart, f.Dir)
+	}
 	for _, ref := range f.Refs {
 		if kustomization.Remote(ref.Value) {
 			traits[bringing] = true
@@ -160,6 +176,7 @@ func (s *scanner) link(f *kustomization.File, out *facts) error {
 			}
 		}
 		traits[plugin] = traits[plugin] || ref.Role == kustomization.Plugin
+		traits[configured] = traits[configured] || ref.Role == kustomization.Plugin
 		traits[generating] = traits[generating] || ref.Role == kustomization.Data && IsManifestName(named) &&
 			path.Dir(named) != f.Dir && (f.Dir == "." || strings.HasPrefix(named, f.Dir+"/"))
 	}
@@ -169,6 +186,50 @@ func (s *scanner) link(f *kustomization.File, out *facts) error {
 		}
 	}
 	return nil
+}
+
+// localCharts lists the folders where charts of a kustomization may be (HelmChartInflationGenerator).
+func localCharts(f *kustomization.File) (list []string) {
+	_, globals := doc.Field(f.Node, "helmGlobals")
+	for _, chart := range f.Helm {
+		home := "charts"
+		for _, in := range []*yaml.Node{globals, chart} {
+			if in != nil {
+				home = cmp.Or(doc.Text(in, "chartHome"), home)
+			}
+		}
+		name := cmp.Or(doc.Text(chart, "name"), doc.Text(chart, "chartName"))
+		version := name + "-" + cmp.Or(doc.Text(chart, "version"), doc.Text(chart, "chartVersion"))
+		for _, p := range []string{path.Join(home, name), path.Join(home, version, name)} {
+			if named, ok := tree.Clean(path.Join(f.Dir, p)); ok && name != "" {
+				list = append(list, named)
+			}
+		}
+	}
+	return list
+}
+
+// outside lists the paths outside of a folder that configurations of plugins and charts name.
+func outside(dir string, configurations []*yaml.Node) (list []string) {
+	var visit func(n *yaml.Node)
+	visit = func(n *yaml.Node) {
+		value := n.Value
+		if _, after, ok := strings.Cut(value, "="); ok { // KEY=PATH
+			value = after
+		}
+		if strings.HasPrefix(strings.TrimPrefix(value, "./"), "../") && !strings.Contains(value, "\n") {
+			if named, ok := tree.Clean(path.Join(dir, value)); ok {
+				list = append(list, named)
+			}
+		}
+		for _, child := range n.Content {
+			visit(child)
+		}
+	}
+	for _, n := range configurations {
+		visit(n)
+	}
+	return list
 }
 
 // changesKinds reports whether a kustomization allows a patch to change the kind of an object.

@@ -29,11 +29,13 @@ const (
 const (
 	component = "component" // kind: Component
 	broken    = "broken"    // it cannot be read
-	plugin    = "plugin"    // it configures plugins, which may name further files
+	plugin    = "plugin"    // it configures plugins or charts, which may read further files
 	linked    = "linked"    // what it names depends on symlinks
 	odd       = "odd"       // patches change the kinds of its objects
 	bringing  = "bringing"  // it includes a remote source or a chart
 
+	configured = "configured" // configurations of its plugins are in files of their own
+	inflating  = "inflating " // before the folder of a chart: it inflates the chart
 	generating = "generating" // generators use files below it that have the names of manifests
 
 	marked = "\x00marked" // the file contains one of Options.Marks

@@ -49,14 +49,15 @@ func touchedCharts(x *Index, changed, links []string) map[string]bool {
 	return dirs
 }
 
-// charts returns the folders that have a chart which is not inside another chart.
+// charts returns the folders that have a chart which is not inside another chart, and which no kustomization inflates.
 func charts(x *Index, dirs map[string]bool) []string {
 	var list []string
 	for dir := range dirs {
 		if real, _, err := x.Tree().Lookup(dir); err != nil || real != dir {
 			continue // the target of the symlink is the root
 		}
-		if x.HasChart(dir) && !inChart(x, dir) && !x.concealed(path.Join(dir, "Chart.yaml")) && !isLibrary(x, dir) {
+		if x.HasChart(dir) && !inChart(x, dir) && !x.concealed(path.Join(dir, "Chart.yaml")) &&
+			!isLibrary(x, dir) && !slices.ContainsFunc(x.InflatedBy(dir), x.IsLive) {
 			list = append(list, dir)
 		}
 	}
