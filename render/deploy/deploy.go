@@ -115,8 +115,9 @@ func (s *Set) Reach(changed, links []string) []roots.Root {
 	if !s.Deploying.Any() {
 		return list
 	}
-	var around []*Deployment
-	for _, dir := range s.FoldersAround(changed, links) {
+	folders := s.FoldersAround(changed, links)
+	around := s.found().composing(folders...)
+	for _, dir := range folders {
 		for _, one := range s.found().at(dir) {
 			if one.Release == nil && one.External == nil {
 				around = append(around, one)

@@ -171,7 +171,7 @@ func (d *Deployment) covers() []string {
 
 // covered reports whether a root of a folder is only deployed in the way of a deployment, and not as it is.
 func (w *worklist) covered(r roots.Root) bool {
-	bare, other := false, false
+	bare, other := false, r.Kind == roots.Kustomization && w.composes(r.Path)
 	for _, one := range w.ancestors(r.Path) {
 		switch {
 		case one.External != nil, !w.isLive(one):

@@ -86,6 +86,9 @@ func (w *worklist) remove(list []*Deployment, kept *Deployment) (without map[str
 		w.byOrder = nil
 		delete(w.followed, id)
 		w.byPath[other.Path] = slices.DeleteFunc(w.byPath[other.Path], func(d *Deployment) bool { return d == other })
+		for _, dir := range other.Components() {
+			w.composed[dir] = slices.DeleteFunc(w.composed[dir], func(d *Deployment) bool { return d == other })
+		}
 	}
 	return without
 }

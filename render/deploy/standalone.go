@@ -77,7 +77,7 @@ func (s *Set) Deploys(p string) bool {
 // isDeployed reports whether a live object deploys the kustomization of a folder, or one that includes it.
 func (s *Set) isDeployed(dir string) bool {
 	w := s.found()
-	return slices.ContainsFunc(s.Ancestors(map[string]bool{dir: true}), func(up string) bool {
+	return w.composes(dir) || slices.ContainsFunc(s.Ancestors(map[string]bool{dir: true}), func(up string) bool {
 		return slices.ContainsFunc(w.ancestors(up), func(one *Deployment) bool {
 			return one.Release == nil && one.External == nil && (one.Path == up || one.has(up)) && w.isLive(one)
 		})

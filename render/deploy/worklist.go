@@ -40,6 +40,7 @@ type worklist struct {
 	mu       sync.Mutex
 	followed map[string]bool // by ID: the deployments whose objects were read
 	byPath   map[string][]*Deployment
+	composed map[string][]*Deployment // by the folder of a component that the object adds
 	byID     map[string]*Deployment
 	byOrder  *ordered      // made of byID on first use, nil after byID has changed
 	leaving  []*Deployment // whose sources leave out part of their folder
@@ -51,7 +52,7 @@ type worklist struct {
 func newWorklist(x *roots.Index, r *render.Renderer, c render.Config) *worklist {
 	w := &worklist{index: x, renderer: r, cache: c.Cache, progress: c.Progress, repo: x.RepoNames(),
 		limits: gitops.Limits{Source: x.Options().Limits}, holds: sync.OnceValue(x.Deploying.Including),
-		followed: map[string]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
+		followed: map[string]bool{}, byPath: map[string][]*Deployment{}, composed: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 	w.parted = sync.OnceValue(w.findParted)
 	return w
 }
@@ -379,6 +380,9 @@ func (w *worklist) put(one *Deployment) bool {
 		w.leaving = append(w.leaving, one)
 	}
 	w.byPath[one.Path] = append(w.byPath[one.Path], one)
+	for _, dir := range one.Components() {
+		w.composed[dir] = append(w.composed[dir], one)
+	}
 	return true
 }
 
@@ -413,6 +417,24 @@ func (w *worklist) at(dir string) []*Deployment {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.byPath[dir])
+}
+
+// composing lists the deployments whose object adds one of some components.
+func (w *worklist) composing(dirs ...string) (list []*Deployment) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, dir := range dirs {
+		list = append(list, w.composed[dir]...)
+	}
+	return list
+}
+
+// composes reports whether a live object adds a component that is or includes a folder.
+func (w *worklist) composes(dir string) bool {
+	w.mu.Lock()
+	none := len(w.composed) == 0
+	w.mu.Unlock()
+	return !none && slices.ContainsFunc(w.composing(w.index.Ancestors(map[string]bool{dir: true})...), w.isLive)
 }
 
 // ancestors lists the deployments of a folder and of its parent folders.

@@ -1,8 +1,12 @@
 package gitops
 
 import (
+	"path"
 	"slices"
 	"strings"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // Overrides are the changes that an object makes to the kustomization of its folder. Both controllers edit the file
@@ -197,13 +201,25 @@ func (o Overrides) Kustomization(file string, resources ...string) (*Virtual, er
 	return v, v.append(f, f.Keys)
 }
 
+// Components lists the folders of the repository that an object adds to the components of its folder's kustomization.
+func (d *Deployment) Components() (list []string) {
+	for _, e := range d.Overrides.Entries("components") {
+		entry, _ := e.Value.(string)
+		if dir, ok := tree.Clean(path.Join(d.Path, entry)); ok && entry != "" && !kustomization.Remote(entry) && d.External == nil {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
+
 // Entry is one entry that Overrides add to a list of the kustomization.
 type Entry struct {
 	Value any // as JSON
 	Where Position
 }
 
-// Entries lists what Overrides add to a list of the kustomization: "patches" or "images".
+// Entries lists what Overrides add to a list of the kustomization: "patches", "images" or
+// "components".
 func (o Overrides) Entries(key string) (list []Entry) {
 	for _, e := range o.Edits {
 		if e.Key != key {
