@@ -39,7 +39,7 @@ func Between(base, head *Set, changed, links []string) []roots.Root {
 }
 
 // included lists the roots of either tree that are no roots in the other, or have other files there, only because a
-// changed kustomization includes them or no longer includes them.
+// changed kustomization includes them or no longer includes them, or a changed test names them or no longer does.
 func included(base, head *Set, changed []string) (list []roots.Root) {
 	seen := map[roots.Root]bool{}
 	visit := func(root roots.Root, differs func() bool) {
@@ -51,14 +51,17 @@ func included(base, head *Set, changed []string) (list []roots.Root) {
 		}
 	}
 	for _, p := range changed {
-		if !kustomization.IsFileName(p) {
-			continue
-		}
 		for _, side := range []*Set{base, head} {
-			dirs, files := side.Included(path.Dir(p))
+			dirs, files := []string(nil), side.PolicyTests().Names(p)
+			if kustomization.IsFileName(p) {
+				dirs, files = side.Included(path.Dir(p))
+			}
 			for _, dir := range dirs {
 				root := roots.Root{Path: dir}
-				visit(root, func() bool { return base.IsRoot(root) != head.IsRoot(root) && base.Has(root) != head.Has(root) })
+				visit(root, func() bool {
+					return base.Has(root) != head.Has(root) &&
+						(base.IsRoot(root) != head.IsRoot(root) || base.found().composes(dir) != head.found().composes(dir))
+				})
 			}
 			for _, file := range files {
 				root := roots.Root{Path: path.Dir(file), Kind: roots.Folder}
@@ -121,6 +124,12 @@ func (s *Set) replaced(ids map[string]bool, list *[]roots.Root) (files []string)
 			continue
 		}
 		files = append(files, one.covers()...)
+		for _, component := range one.Components() {
+			dirs, _ := s.Included(component)
+			for _, dir := range dirs {
+				files = append(files, path.Join(dir, kustomization.FileNames()[0]))
+			}
+		}
 		r, ok := s.found().root(one)
 		switch {
 		case ok && s.Selects(r.Path):

@@ -177,32 +177,34 @@ func (t PolicyTests) isOther(p string) bool {
 
 // Claimed lists the files that a new test names and that were deployed from their folder in an earlier tree. After the
 // next change they count as test input.
-func (t PolicyTests) Claimed(before *Index, test string) (files []string) {
+func (t PolicyTests) Claimed(before *Index, test string) []string {
 	if dir := path.Dir(test); fixtureFields(test) == nil || dir == "." || t.holdsOther(dir) {
+		return nil
+	}
+	return slices.DeleteFunc(t.Names(test), func(p string) bool {
+		return !t.index.IsFile(p) || !before.Unreferenced(p) || !before.PolicyTests().isOther(p)
+	})
+}
+
+// Names lists the paths that a test contains, and the files in folders that it uses. It returns nil for other files.
+func (t PolicyTests) Names(test string) (files []string) {
+	if fixtureFields(test) == nil {
 		return nil
 	}
 	data, _, err := t.index.Tree().ReadFile(test)
 	if err != nil {
 		return nil
 	}
-	seen := map[string]bool{}
-	add := func(p string) {
-		if !seen[p] && t.index.IsFile(p) && before.Unreferenced(p) && before.PolicyTests().isOther(p) {
-			files = append(files, p)
-		}
-		seen[p] = true
-	}
+	folders := map[string]bool{}
 	eachNamed(test, data, t.index.options.Limits, func(at string, resource bool) {
-		var below []string
-		if _, e, err := t.index.Tree().Lookup(at); err == nil && e.Kind == tree.Dir && resource && !seen[at] {
-			seen[at] = true
-			filesBelow(t.index.Tree(), at, &below)
+		if _, e, err := t.index.Tree().Lookup(at); err == nil && e.Kind == tree.Dir && resource && !folders[at] {
+			folders[at] = true
+			filesBelow(t.index.Tree(), at, &files)
 		}
-		for _, p := range append(below, at) {
-			add(p)
-		}
+		files = append(files, at)
 	})
-	return files
+	slices.Sort(files)
+	return slices.Compact(files)
 }
 
 // deployable reports whether an object may be deployed to a cluster: it is no policy and no configuration of policy
