@@ -42,6 +42,7 @@ type Graph struct {
 
 	located sync.Map // by folder, results of HasKustomization
 	parsed  sync.Map // by folder, results of Kustomization
+	outside sync.Map // by folder, results of elsewhere
 }
 
 // Tree returns the tree of the graph.

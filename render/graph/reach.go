@@ -84,9 +84,13 @@ func (g *Graph) Touched(changed, links []string) map[string]bool {
 // within reports whether a path is a folder, or in or below it.
 func within(dir, p string) bool { return dir == "." || p == dir || strings.HasPrefix(p, dir+"/") }
 
-// elsewhere lists the paths outside of a folder that files with configurations of its plugins name. It is read each time,
-// since the index of a kustomization depends on its own file alone.
+// elsewhere lists the paths outside of a folder that files with configurations of its plugins name. It is not part of the
+// index, since there the facts of a kustomization depend on its own file alone.
 func (g *Graph) elsewhere(dir string) (list []string) {
+	if known, ok := g.outside.Load(dir); ok {
+		return known.([]string)
+	}
+	defer func() { g.outside.Store(dir, list) }()
 	f, err := g.Kustomization(dir)
 	if f == nil || err != nil {
 		return nil

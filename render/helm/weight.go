@@ -76,7 +76,7 @@ func (r *run) weightyFuncs(f template.FuncMap) template.FuncMap {
 			if err != nil {
 				return nil, err
 			}
-			return made, r.large(r.limits.Output - w.left)
+			return made, r.alive()
 		}
 	}
 	r.replacing(f, out)
