@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -23,6 +25,7 @@ type naive struct {
 	readers  map[string][]string
 	takers   map[string][]string // the readers that include what they name
 	plugins  []string
+	outside  map[string][]string // the paths outside of a folder that configurations of its plugins name
 	plain    map[string][]string
 	charts   map[string]bool
 	unread   map[string]bool
@@ -34,7 +37,7 @@ type naive struct {
 
 func newNaive(t *testing.T, tr *tree.Tree) *naive {
 	n := &naive{files: map[string]*kustomization.File{}, broken: map[string]bool{}, includes: map[string][]string{},
-		readers: map[string][]string{}, takers: map[string][]string{}, plain: map[string][]string{}, charts: map[string]bool{},
+		readers: map[string][]string{}, outside: map[string][]string{}, takers: map[string][]string{}, plain: map[string][]string{}, charts: map[string]bool{},
 		unread: map[string]bool{}, texts: map[string]string{}, aliases: map[string][]string{}, tree: tr}
 	var manifests, all, links []string
 	err := tr.Walk(func(p string, e tree.Entry) error {
@@ -192,8 +195,27 @@ func (n *naive) link(tr *tree.Tree, f *kustomization.File) {
 		}
 		if ref.Role == kustomization.Plugin {
 			n.plugins = append(n.plugins, f.Dir)
+			if data, _, err := tr.ReadFile(named); err == nil && graph.IsManifestName(named) {
+				documents, _ := doc.Parse(named, data, doc.Limits{})
+				for _, d := range documents {
+					n.outside[f.Dir] = append(n.outside[f.Dir], above(f.Dir, d)...)
+				}
+			}
 		}
 	}
+}
+
+// above lists the paths in a document that start in the folder above.
+func above(dir string, d *yaml.Node) (list []string) {
+	if value := strings.TrimPrefix(d.Value, "k="); strings.HasPrefix(value, "../") {
+		if named, ok := tree.Clean(path.Join(dir, value)); ok {
+			list = append(list, named)
+		}
+	}
+	for _, c := range d.Content {
+		list = append(list, above(dir, c)...)
+	}
+	return list
 }
 
 // below adds a folder and everything that it includes.
@@ -270,8 +292,10 @@ func (n *naive) reach(changed []string) []roots.Root {
 			}
 		}
 		for _, reader := range n.plugins {
-			if reader == "." || strings.HasPrefix(p, reader+"/") {
-				dirty[reader] = true
+			for _, named := range append(slices.Clone(n.outside[reader]), reader) {
+				if named == "." || p == named || strings.HasPrefix(p, named+"/") {
+					dirty[reader] = true
+				}
 			}
 		}
 		for dir := range n.charts {
