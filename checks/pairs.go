@@ -149,13 +149,12 @@ func (p *pairs) render(ctx context.Context) error {
 	if p.list, err = p.sides.Kept(ctx, diff.Join(list, moved, stays, p.tookOver)); err != nil {
 		return err
 	}
-	p.list = slices.DeleteFunc(p.list, p.sides.Stays)
+	p.list = diff.Renewed(slices.DeleteFunc(p.list, p.sides.Stays))
 	p.bases, err = p.sides.Standalone(ctx, p.roots)
 	for _, r := range p.bases {
 		alone = append(alone, r.Pairs...)
 	}
-	p.alone = diff.Join(alone, gone, stays, p.tookOver)
-	diff.Renewed(slices.Concat(p.list, p.alone))
+	p.alone = diff.Renewed(diff.Join(alone, gone, stays, p.tookOver))
 	return err
 }
 

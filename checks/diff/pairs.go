@@ -290,21 +290,30 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 }
 
 // Renewed turns updates into creations where the former object is gone by then: what deploys a hook deletes it, and the
-// cluster deletes a Job that finished.
-func Renewed(list []*Pair) {
+// cluster deletes a Job that finished. An object that becomes a hook is deleted and created.
+func Renewed(list []*Pair) []*Pair {
+	var unknown *gitops.Deployment
 	for _, p := range list {
-		if p.Operation == admission.Update && (p.hook || expires(p.Old.Object)) {
-			p.Operation, p.Before, p.Old = admission.Create, p.Old, nil
+		if p.Operation != admission.Update || !p.hook && !expires(p.Old.Object) {
+			continue
 		}
+		if !expires(p.Old.Object) && !unknown.Hook(p.Old.Object) {
+			deleted := *p
+			deleted.Operation, deleted.New = admission.Delete, nil
+			list = append(list, &deleted)
+		}
+		p.Operation, p.Before, p.Old = admission.Create, p.Old, nil
 	}
+	return list
 }
 
 // expires reports whether an object is a Job that the cluster deletes within a day after it finished
-// (https://kubernetes.io/docs/concepts/workloads/controllers/ttlafterfinished/).
+// (https://kubernetes.io/docs/concepts/workloads/controllers/ttlafterfinished/). A suspended one does not finish.
 func expires(object map[string]any) bool {
 	ttl, has := jsonpointer.Lookup(object, "/spec/ttlSecondsAfterFinished")
 	seconds, err := strconv.Atoi(fmt.Sprint(ttl))
-	return object["kind"] == "Job" && has && err == nil && seconds <= 24*60*60
+	suspended, _ := jsonpointer.Lookup(object, "/spec/suspend")
+	return object["kind"] == "Job" && suspended != true && has && err == nil && seconds <= 24*60*60
 }
 
 // placeless sets Before for objects of a former root that had the same file and another namespace. Only the deployer,

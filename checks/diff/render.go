@@ -173,7 +173,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	as := deployersOf(s.Trees.Head.Roots, root)
 	for _, p := range slices.Concat(out.Pairs, out.Moved) {
 		p.Old, p.New, p.Before = admitted(p.Old), admitted(p.New), admitted(p.Before)
-		if p.New != nil && inHead {
+		if p.New != nil {
 			p.Recreate, p.hook = as.all(p.New, (*gitops.Deployment).Forces), as.all(p.New, (*gitops.Deployment).Hook)
 		}
 		at.place(p)

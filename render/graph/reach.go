@@ -69,6 +69,12 @@ func (g *Graph) Touched(changed, links []string) map[string]bool {
 				g.mark(dirty, up) // the folder may appear or disappear with its files
 			}
 		}
+		for up, top := p, false; !top; up = path.Dir(up) {
+			for _, reader := range g.values(folders, reading+up) {
+				dirty[reader] = true
+			}
+			top = up == "."
+		}
 		for _, reader := range plugins {
 			if within(reader, p) || slices.ContainsFunc(elsewhere[reader], func(named string) bool { return within(named, p) }) {
 				dirty[reader] = true

@@ -139,7 +139,7 @@ func (s *scanner) link(f *kustomization.File, out *facts) error {
 		}
 	}
 	for _, named := range outside(f.Dir, configurations) {
-		out.add(readers, named, f.Dir)
+		out.add(folders, reading+named, f.Dir)
 	}
 	for _, chart := range localCharts(f) {
 		out.add(folders, inflating+chart, f.Dir)
@@ -188,7 +188,8 @@ func (s *scanner) link(f *kustomization.File, out *facts) error {
 	return nil
 }
 
-// localCharts lists the folders where charts of a kustomization may be (HelmChartInflationGenerator).
+// localCharts lists the folders where the charts of a kustomization are if they are not pulled
+// (HelmChartInflationGenerator).
 func localCharts(f *kustomization.File) (list []string) {
 	_, globals := doc.Field(f.Node, "helmGlobals")
 	for _, chart := range f.Helm {
@@ -198,12 +199,13 @@ func localCharts(f *kustomization.File) (list []string) {
 				home = cmp.Or(doc.Text(in, "chartHome"), home)
 			}
 		}
-		name := cmp.Or(doc.Text(chart, "name"), doc.Text(chart, "chartName"))
-		version := name + "-" + cmp.Or(doc.Text(chart, "version"), doc.Text(chart, "chartVersion"))
-		for _, p := range []string{path.Join(home, name), path.Join(home, version, name)} {
-			if named, ok := tree.Clean(path.Join(f.Dir, p)); ok && name != "" {
-				list = append(list, named)
-			}
+		either := func(field, old string) string { return cmp.Or(doc.Text(chart, field), doc.Text(chart, old)) }
+		name, version := either("name", "chartName"), either("version", "chartVersion")
+		if version != "" && either("repo", "chartRepoUrl") != "" {
+			home = path.Join(home, name+"-"+version)
+		}
+		if named, ok := tree.Clean(path.Join(f.Dir, home, name)); ok && name != "" {
+			list = append(list, named)
 		}
 	}
 	return list

@@ -35,6 +35,7 @@ const (
 	bringing  = "bringing"  // it includes a remote source or a chart
 
 	configured = "configured" // configurations of its plugins are in files of their own
+	reading    = "reading "   // before a path outside of the folder: its plugins or charts read it
 	inflating  = "inflating " // before the folder of a chart: it inflates the chart
 	generating = "generating" // generators use files below it that have the names of manifests
 
