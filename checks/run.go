@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/bump"
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/rendered"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -106,12 +105,12 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	out.Stats.Met = len(met)
 	tellStanding(out, standing, missing)
 	repo.unmatched().tell(out)
-	out.Warnings = append(out.Warnings, bump.Changed(pairs.roots)...)
+	out.Warnings = append(out.Warnings, rendered.ChangedSources(pairs.roots)...)
 	out.Sort(repo.trees.Changed)
 	out.RuleSources = ruleSources(outcomes)
-	out.Resolved = slices.Concat(resolved(outcomes), bump.Resolved(pairs.roots))
+	out.Resolved = slices.Concat(resolved(outcomes), rendered.ResolvedSources(pairs.roots))
 	if !change.All {
-		out.Bumps, out.MoreBumps = bump.Of(ctx, pairs.sides, pairs.roots, out.Findings)
+		out.Bumps, out.MoreBumps = rendered.Bumps(ctx, pairs.sides, pairs.roots, out.Findings)
 	}
 	if !change.All {
 		if out.RootChanges, err = rendered.ByRoot(ctx, pairs.rendered()); err != nil {
@@ -150,7 +149,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		return nil, err
 	}
 	// Others decide by these addresses: masking values of Secrets must not change one.
-	from := bump.RemoteSources(slices.Concat(pairs.every, pairs.bases))
+	from := rendered.RemoteSources(slices.Concat(pairs.every, pairs.bases))
 	if out.Preview != nil {
 		from = report.JoinRemoteSources(from, out.Preview.RemoteSources)
 	}

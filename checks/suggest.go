@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/checks/view"
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -110,7 +110,7 @@ func writable(f *report.Finding) bool {
 	o, s := f.Origin, f.Suggestion
 	state := view.StateOf(f)
 	return s.Diff != nil && (f.Result == report.Fail || f.Result == report.Warn) &&
-		(state == view.Blocking || state == view.Warning) && !strings.Contains(s.YAML, fix.Placeholder) &&
+		(state == view.Blocking || state == view.Warning) && !strings.Contains(s.YAML, explain.Placeholder) &&
 		(o.Set != nil || o.Advice == "" && (o.How != report.Enclosing || o.Missing != ""))
 }
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/condition"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/pattern"
-	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // body evaluates a validate block or an entry of its foreach, except the preconditions.
@@ -21,7 +21,7 @@ func (f *frame) body(b *body) verdict {
 		case f.scoped != nil:
 			subject = f.scoped
 		case f.request.Operation == admission.Delete:
-			f.logDeletion(trace.Pattern)
+			f.logDeletion(explain.Pattern)
 			return verdict{} // patterns say how objects must be, not whether they may go
 		default:
 			subject = f.request.Object
@@ -50,7 +50,7 @@ func (f *frame) pattern(a *alternative, subject any) verdict {
 		}
 	}
 	out := p.Match(subject)
-	f.logPattern(trace.Pattern, "", out)
+	f.logPattern(explain.Pattern, "", out)
 	switch {
 	case out.Verdict == pattern.Pass:
 		return verdict{outcome: Pass, message: fmt.Sprintf("validation rule '%s' passed.", f.rule.name)}
@@ -105,7 +105,7 @@ func (f *frame) anyPattern(a *alternatives, subject any) verdict {
 	for i, p := range patterns {
 		out := p.Match(subject)
 		if f.log.On() {
-			f.logPattern(trace.AnyPattern, fmt.Sprint("/", i), out)
+			f.logPattern(explain.AnyPattern, fmt.Sprint("/", i), out)
 		}
 		switch {
 		case out.Verdict == pattern.Pass:
@@ -151,7 +151,7 @@ func (f *frame) deny(b *body) verdict {
 	if d.conditions != nil {
 		met, words, err := d.conditions.Holds(f.scope)
 		if f.log.On() {
-			f.log.Add(d.conditions.Explain(f.scope, trace.Deny)...)
+			f.log.Add(d.conditions.Explain(f.scope, explain.Deny)...)
 		}
 		if err != nil {
 			return broken("failed to check deny conditions", err)
@@ -167,7 +167,7 @@ func (f *frame) deny(b *body) verdict {
 	}
 	fields := f.trace(reads)
 	if d.conditions == nil {
-		f.log.Add(trace.Step{Part: trace.Deny, Holds: true, Words: "there are no conditions, so everything is denied"})
+		f.log.Add(explain.Step{Part: explain.Deny, Holds: true, Words: "there are no conditions, so everything is denied"})
 		f.denied(b, fields)
 	}
 	if b.preconditions != nil && len(fields) == 1 && fields[0] == "" {

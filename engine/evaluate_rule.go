@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/match"
-	"github.com/lintel-bot/lintel/engine/trace"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
@@ -82,7 +82,7 @@ func (v *review) rule(s *ruleStep) (out Result, more []verdict, ok bool) {
 	if d.outcome == Fail && v.request.Operation == admission.Update && v.request.OldObject != nil && !v.prior {
 		out.PreExisting = v.violatedBefore(s)
 		if v.log.On() {
-			v.log.Add(trace.Step{Part: trace.Before, Holds: out.PreExisting, Words: "the old object violates the rule, too"})
+			v.log.Add(explain.Step{Part: explain.Before, Holds: out.PreExisting, Words: "the old object violates the rule, too"})
 		}
 		out.Tolerated = out.PreExisting && r.tolerant && r.mutation == nil
 	}
@@ -202,13 +202,13 @@ func (f *frame) mutate() verdict {
 // security checks a pod against a Pod Security Standard. Exceptions may exclude controls.
 func (f *frame) security(excepted []*Exception) verdict {
 	if f.request.Operation == admission.Delete {
-		f.logDeletion(trace.PodSecurity)
+		f.logDeletion(explain.PodSecurity)
 		return verdict{}
 	}
 	check, subject := f.rule.security, f.request.CurrentObject()
 	out := check.Explain(subject, nil, f.sheet)
 	if f.log.On() {
-		f.log.Add(trace.Step{Part: trace.PodSecurity, Holds: out.Allowed, Words: "the pod meets the level", Err: out.Err,
+		f.log.Add(explain.Step{Part: explain.PodSecurity, Holds: out.Allowed, Words: "the pod meets the level", Err: out.Err,
 			Values: f.valuesAt(out.Fields)})
 	}
 	if out.Err != nil {
@@ -305,7 +305,7 @@ func (f *frame) preconditions(b *body) (verdict, bool) {
 	}
 	met, why, err := b.preconditions.Holds(f.scope)
 	if f.log.On() {
-		f.log.Add(b.preconditions.Explain(f.scope, trace.Preconditions)...)
+		f.log.Add(b.preconditions.Explain(f.scope, explain.Preconditions)...)
 	}
 	if err != nil {
 		d := broken("failed to evaluate preconditions", err)

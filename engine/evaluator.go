@@ -9,10 +9,9 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/cel"
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/match"
-	"github.com/lintel-bot/lintel/engine/trace"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
@@ -165,8 +164,8 @@ type review struct {
 	places  map[uintptr]string // where the maps of the object are, built at first use
 	prior   bool               // the old object is looked at, as if it were created
 	visited int                // elements of foreach so far
-	sheet   *fix.Sheet         // takes what is asked of the fields that fail, see Advise; nil mostly
-	log     *trace.Log         // takes what is looked at, see Trace; nil mostly
+	sheet   *explain.Sheet     // takes what is asked of the fields that fail, see Advise; nil mostly
+	log     *explain.Log       // takes what is looked at, see Trace; nil mostly
 	traced  *traced            // where there is a log
 
 	inherited bool            // the cluster is looked at as inherited policies may

@@ -6,8 +6,8 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/cel"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/policy"
-	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // celPolicy is a policy that is written in CEL. It counts as one rule, without a pattern.
@@ -70,7 +70,7 @@ func (p *celPolicy) uses(string) Uses {
 func (p *celPolicy) explainMatch(v *review) {
 	p.cel.ExplainMatch(v.ctx, v.request, v.celLog())
 	if p.mutating != nil && v.request.Object == nil {
-		v.logDeletion(trace.Mutate)
+		v.logDeletion(explain.Mutate)
 	}
 }
 

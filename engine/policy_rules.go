@@ -5,10 +5,10 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/cel"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/mutate"
 	"github.com/lintel-bot/lintel/engine/podsecurity"
-	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // rulePolicy is a policy of kyverno.io: a list of rules, each with its own match.
@@ -130,7 +130,7 @@ func (s *ruleStep) evaluate(v *review) {
 	}
 	v.gate.shut = s.policy.applyOne && r.Outcome != Skip && !v.gate.doubtful
 	if v.gate.shut && v.log.On() {
-		v.traced.gate = []trace.Step{{Part: trace.Once, Words: "rule " + s.rule.name + " was enough"}}
+		v.traced.gate = []explain.Step{{Part: explain.Once, Words: "rule " + s.rule.name + " was enough"}}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/condition"
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
@@ -20,7 +20,7 @@ type SuggestedFix struct {
 	Requirement string  // in words, "" where nothing is known
 	Change      *Change // nil where no value is known to help
 	// Part is what of the text of the field is wrong.
-	Part fix.Part
+	Part explain.Span
 }
 
 // Change is a change of an object after which a field does not fail any more. It was tried out.
@@ -28,7 +28,7 @@ type Change struct {
 	Field   string // RFC 6901 pointer to what is written or removed; what is missing above it has to be made
 	Value   any    // nil where Remove is set
 	Remove  bool
-	Example bool // the rule takes other values as well, or the value holds a placeholder (see package fix)
+	Example bool // the rule takes other values as well, or the value holds a placeholder (see package explain)
 }
 
 // maxSuggested bounds for how many fields of one result fixes are tried.
@@ -62,7 +62,7 @@ type ruleAt struct {
 
 // suggester returns a suggester for the rule of a failed result.
 func (e *Evaluator) suggester(ctx context.Context, request *admission.Request, r Result) *suggester {
-	a := &suggester{Evaluator: e, ctx: ctx, request: request, at: ruleAt{r.Policy, r.Rule, r.Line}, sheet: &fix.Sheet{}}
+	a := &suggester{Evaluator: e, ctx: ctx, request: request, at: ruleAt{r.Policy, r.Rule, r.Line}, sheet: &explain.Sheet{}}
 	for i, s := range e.steps {
 		if e.policies.list[s.policy].reference() == r.Policy && about(s.step, r) {
 			a.steps = append(a.steps, i)
@@ -80,7 +80,7 @@ func (a *suggester) suggest(r Result) map[string]SuggestedFix {
 	out := make(map[string]SuggestedFix, len(r.Fields))
 	for i, field := range r.Fields {
 		requirements := requirementsOf(a.sheet, field)
-		slices.SortStableFunc(requirements, func(a, b fix.Requirement) int { return removes(a) - removes(b) })
+		slices.SortStableFunc(requirements, func(a, b explain.Requirement) int { return removes(a) - removes(b) })
 		suggested := SuggestedFix{Requirement: join(requirements)}
 		if text, ok := jsonpointer.At(a.request.Object, field).(string); ok && len(requirements) > 0 {
 			suggested.Part = requirements[0].In(text)
@@ -100,18 +100,18 @@ func about(s step, r Result) bool {
 }
 
 // requirementsOf are the requirements about a field, or else about what is below it, or else about the object as a whole.
-func requirementsOf(sheet *fix.Sheet, field string) []fix.Requirement {
+func requirementsOf(sheet *explain.Sheet, field string) []explain.Requirement {
 	if requirements := slices.Clone(sheet.At(field)); len(requirements) > 0 && (field != "" || len(sheet.Fields()) == 1) {
 		return requirements
 	}
-	var out []fix.Requirement
+	var out []explain.Requirement
 	for _, other := range sheet.Fields() {
 		rest, ok := jsonpointer.Below(other, field)
 		if !ok || rest == "" {
 			continue
 		}
 		for _, h := range sheet.At(other) {
-			below := fix.Requirement{Words: jsonpointer.Dotted(rest) + ": " + h.Words}
+			below := explain.Requirement{Words: jsonpointer.Dotted(rest) + ": " + h.Words}
 			for _, e := range h.Changes {
 				e.Below = rest + e.Below
 				below.Changes = append(below.Changes, e)
@@ -129,16 +129,16 @@ func requirementsOf(sheet *fix.Sheet, field string) []fix.Requirement {
 const maxRequirements = 3
 
 // removes is 1 for a requirement that can only take the field away, which is the last that people want to do.
-func removes(h fix.Requirement) int {
+func removes(h explain.Requirement) int {
 	if len(h.Changes) > 0 && h.Changes[0].Remove && !h.Changes[0].Element {
 		return 1
 	}
 	return 0
 }
 
-func join(requirements []fix.Requirement) string {
+func join(requirements []explain.Requirement) string {
 	if len(requirements) > 1 && removes(requirements[0]) == 0 {
-		requirements = slices.DeleteFunc(slices.Clone(requirements), func(h fix.Requirement) bool { return removes(h) == 1 })
+		requirements = slices.DeleteFunc(slices.Clone(requirements), func(h explain.Requirement) bool { return removes(h) == 1 })
 	}
 	var words []string
 	for _, h := range requirements[:min(len(requirements), maxRequirements)] {
@@ -156,14 +156,14 @@ type suggester struct {
 	request *admission.Request
 	at      ruleAt
 	steps   []int
-	sheet   *fix.Sheet // what it asks for
+	sheet   *explain.Sheet // what it asks for
 	failing bool
 	fields  []string // of the result that is looked at
 }
 
 // ask returns the fields that fail with an object in place of the one of the request; failing is false where the rule
 // has nothing against it.
-func (a *suggester) ask(object admission.Object, sheet *fix.Sheet) (fields []string, failing bool) {
+func (a *suggester) ask(object admission.Object, sheet *explain.Sheet) (fields []string, failing bool) {
 	request := *a.request
 	request.Object = object
 	with := *a.Evaluator
@@ -200,7 +200,7 @@ type tried struct {
 }
 
 // remembered returns the cached result of try for objects of one kind that fail in the same way.
-func (a *suggester) remembered(field string, requirements []fix.Requirement) *Change {
+func (a *suggester) remembered(field string, requirements []explain.Requirement) *Change {
 	var asks strings.Builder
 	for _, h := range requirements { // not the text of the field, which is written over
 		fmt.Fprintf(&asks, "%q %#v\n", h.Words, h.Changes)
@@ -221,13 +221,13 @@ func (a *suggester) remembered(field string, requirements []fix.Requirement) *Ch
 	return change
 }
 
-func changeOf(field string, e fix.Change) Change {
+func changeOf(field string, e explain.Change) Change {
 	return Change{Field: field + e.Below, Value: e.Value, Remove: e.Remove, Example: e.Example}
 }
 
 // try returns the first edit after which the field does not fail any more, and nothing else fails that did not before,
 // and of which requirement it is; -1 where there is none.
-func (a *suggester) try(field string, requirements []fix.Requirement) (at [2]int, found *Change) {
+func (a *suggester) try(field string, requirements []explain.Requirement) (at [2]int, found *Change) {
 	for i, h := range requirements {
 		for j, e := range h.Changes {
 			change := changeOf(field, e)
@@ -338,7 +338,7 @@ func (f *frame) explain(p *pattern.Pattern, subject any, others ...*pattern.Patt
 	if f.sheet == nil {
 		return
 	}
-	found := &fix.Sheet{}
+	found := &explain.Sheet{}
 	p.Explain(subject, found)
 	or := ""
 	for _, other := range others {
@@ -363,7 +363,7 @@ func (f *frame) explain(p *pattern.Pattern, subject any, others ...*pattern.Patt
 
 // summary is what a pattern asks of all that fails it.
 func summary(p *pattern.Pattern, subject any) string {
-	found := &fix.Sheet{}
+	found := &explain.Sheet{}
 	p.Explain(subject, found)
 	var parts []string
 	for _, field := range found.Fields() {
@@ -386,7 +386,7 @@ func (f *frame) wish(list []condition.Remedy) {
 					h.Of, h.Part = have, w.Wrong(have)
 				}
 				if at == "" && !strings.HasPrefix(h.Words, w.Key) {
-					h = fix.Requirement{Words: w.Key + " to be " + h.Words}
+					h = explain.Requirement{Words: w.Key + " to be " + h.Words}
 				}
 				f.sheet.Add(at, h)
 			}
@@ -395,7 +395,7 @@ func (f *frame) wish(list []condition.Remedy) {
 			if len(w.Value) > 0 || len(w.Reads) == 0 {
 				h := w.AtValue
 				if h.Words == "" || len(w.Value) > 1 {
-					h = fix.Requirement{Words: w.Requirement.Words}
+					h = explain.Requirement{Words: w.Requirement.Words}
 				}
 				f.sheet.Add(at, h)
 			}
@@ -412,7 +412,7 @@ func (f *frame) denied(b *body, fields []string) {
 		f.wish(b.preconditions.Remedies(f.scope))
 	}
 	for _, at := range fields {
-		f.sheet.Add(at, fix.Requirement{Words: "no such object: the rule denies every " + f.target.Identity.Kind + " " +
+		f.sheet.Add(at, explain.Requirement{Words: "no such object: the rule denies every " + f.target.Identity.Kind + " " +
 			"that it matches"})
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/cel"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/match"
-	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // Trace is why a rule, or a policy that has none, said what it said about a request, or nothing.
@@ -18,23 +18,23 @@ type Trace struct {
 	Line    int
 	Outcome Outcome // "" where it is not about the request
 	Enforce bool
-	Steps   []trace.Step // in the order in which they were looked at
-	More    int          // how many steps were too many to be kept
+	Steps   []explain.Step // in the order in which they were looked at
+	More    int            // how many steps were too many to be kept
 }
 
 // Trace is Evaluate, and says why of each policy and rule of the set, of those that are not about the request, too. It
 // takes several times as long. What it says holds values of the objects as they are.
 func (e *Evaluator) Trace(ctx context.Context, r *admission.Request) ([]Result, []Trace) {
 	v := e.newReview(ctx, r)
-	v.log = &trace.Log{}
+	v.log = &explain.Log{}
 	v.traced = &traced{rules: make([]Trace, len(e.steps))}
 	return e.evaluate(v), v.traced.rules
 }
 
 // traced is what was told of a review so far.
 type traced struct {
-	rules []Trace      // by step
-	gate  []trace.Step // of the policy whose turn it is: why it is shut or not
+	rules []Trace        // by step
+	gate  []explain.Step // of the policy whose turn it is: why it is shut or not
 }
 
 // record takes what was logged of a step.
@@ -77,12 +77,12 @@ func (s *ruleStep) explainMatch(v *review) {
 	}
 	v.log.Add(match.Explain(s.match, s.exclude, v.target)...)
 	if s.mutation != nil && v.request.Object == nil {
-		v.logDeletion(trace.Mutate)
+		v.logDeletion(explain.Mutate)
 	}
 }
 
 // otherNamespace is the step of a namespaced policy that is not about a request.
-func (p *rulePolicy) otherNamespace(r *admission.Request) trace.Step {
-	return trace.Step{Part: trace.Namespace,
+func (p *rulePolicy) otherNamespace(r *admission.Request) explain.Step {
+	return explain.Step{Part: explain.Namespace,
 		Words: fmt.Sprintf("the policy applies to namespace %s, not %q", p.namespace, r.Identity().Namespace)}
 }

@@ -8,19 +8,19 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/assert"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/pattern"
-	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // What stands here notes steps of an evaluation where somebody wants to know, and does nothing else.
 
 // logPattern notes what a pattern said, with the values of the fields that fail.
-func (f *frame) logPattern(part trace.Part, at string, out pattern.Outcome) {
+func (f *frame) logPattern(part explain.Part, at string, out pattern.Outcome) {
 	if !f.log.On() {
 		return
 	}
-	step := trace.Step{Part: part, At: at, Holds: out.Verdict == pattern.Pass, Words: "the object matches"}
+	step := explain.Step{Part: part, At: at, Holds: out.Verdict == pattern.Pass, Words: "the object matches"}
 	switch {
 	case out.Verdict == pattern.Skip:
 		step.Words = "it does not apply: a conditional or global anchor does not hold"
@@ -34,8 +34,8 @@ func (f *frame) logPattern(part trace.Part, at string, out pattern.Outcome) {
 }
 
 // logDeletion notes that a part says how objects must be, and not whether they may go.
-func (v *review) logDeletion(part trace.Part) {
-	v.log.Add(trace.Step{Part: part, Words: "it does not apply to deletions"})
+func (v *review) logDeletion(part explain.Part) {
+	v.log.Add(explain.Step{Part: part, Words: "it does not apply to deletions"})
 }
 
 // logList notes how long the list of a foreach is.
@@ -47,7 +47,7 @@ func (f *frame) logList(i int, found any, err error) {
 	if list, ok := found.([]any); ok {
 		n = len(list)
 	}
-	f.log.Add(trace.Step{Part: trace.ForEach, At: fmt.Sprint("/", i), Holds: err == nil && n > 0, Err: err,
+	f.log.Add(explain.Step{Part: explain.ForEach, At: fmt.Sprint("/", i), Holds: err == nil && n > 0, Err: err,
 		Words: fmt.Sprintf("the list has %d elements", n)})
 }
 
@@ -56,12 +56,12 @@ func (f *frame) logMutation(patched admission.Object, written []string, err erro
 	if !f.log.On() {
 		return
 	}
-	step := trace.Step{Part: trace.Mutate, Holds: err == nil && len(written) > 0, Words: "writes nothing", Err: err}
+	step := explain.Step{Part: explain.Mutate, Holds: err == nil && len(written) > 0, Words: "writes nothing", Err: err}
 	if step.Holds {
 		step.Words = "writes"
 		for _, field := range written {
 			value, _ := jsonpointer.Lookup(patched, field)
-			step.Values = append(step.Values, trace.Value{Name: field, Value: value})
+			step.Values = append(step.Values, explain.Value{Name: field, Value: value})
 		}
 	}
 	f.log.Add(step)
@@ -73,19 +73,19 @@ func (f *frame) logAssertion(failures []assert.Failure) {
 	case !f.log.On():
 		return
 	case len(failures) == 0:
-		f.log.Add(trace.Step{Part: trace.Assert, Holds: true, Words: "all assertions hold"})
+		f.log.Add(explain.Step{Part: explain.Assert, Holds: true, Words: "all assertions hold"})
 	}
 	for _, x := range failures {
-		f.log.Add(trace.Step{Part: trace.Assert, Words: "it does not hold", Values: f.valuesOf(x.Fields)})
+		f.log.Add(explain.Step{Part: explain.Assert, Words: "it does not hold", Values: f.valuesOf(x.Fields)})
 	}
 }
 
 // valuesOf are the values of fields of what an assertion starts from.
-func (f *frame) valuesOf(pointers []string) (out []trace.Value) {
+func (f *frame) valuesOf(pointers []string) (out []explain.Value) {
 	payload := f.payload()
 	for _, p := range pointers {
 		value, _ := jsonpointer.Lookup(payload, p)
-		out = append(out, trace.Value{Name: p, Value: value})
+		out = append(out, explain.Value{Name: p, Value: value})
 	}
 	return out
 }
@@ -97,7 +97,7 @@ func (v *review) logException(f *frame, x *Exception) {
 	}
 	steps := x.match.Explain(v.target)
 	if x.conditions != nil {
-		steps = append(steps, x.conditions.Explain(f.scope, trace.Exception)...)
+		steps = append(steps, x.conditions.Explain(f.scope, explain.Exception)...)
 	}
 	for i := range steps {
 		steps[i].Words = strings.TrimSpace(x.FullName() + ": " + steps[i].Words)
@@ -106,16 +106,16 @@ func (v *review) logException(f *frame, x *Exception) {
 }
 
 // valuesAt are the values of fields of the object that the request is about.
-func (v *review) valuesAt(fields []string) (out []trace.Value) {
+func (v *review) valuesAt(fields []string) (out []explain.Value) {
 	for _, field := range slices.Compact(slices.Sorted(slices.Values(fields))) {
 		value, found := any(v.request.CurrentObject()), true
 		if field != "" {
 			value, found = jsonpointer.Lookup(value, field)
 		}
 		if found && field != "" {
-			out = append(out, trace.Value{Name: field, Value: value})
+			out = append(out, explain.Value{Name: field, Value: value})
 		} else {
-			out = append(out, trace.Value{Name: cmp.Or(field, "/")})
+			out = append(out, explain.Value{Name: cmp.Or(field, "/")})
 		}
 	}
 	return out

@@ -9,9 +9,9 @@ import (
 
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/internal/yamltest"
 	"github.com/lintel-bot/lintel/engine/policy"
-	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // A trace gives the results that an evaluation gives, and for each rule of the set the steps that led there: also for
@@ -158,16 +158,16 @@ match/resourceRules/0 no: CREATE of v1/pods is none of * of apps/v1/deployments`
 
 // The steps of a rule are bounded, and those too many are counted.
 func TestTraceIsBounded(t *testing.T) {
-	l := &trace.Log{}
+	l := &explain.Log{}
 	for range 1000 {
-		l.Add(trace.Step{})
+		l.Add(explain.Step{})
 	}
 	steps, more := l.Take()
 	if len(steps)+more != 1000 || more == 0 {
 		t.Errorf("%d and %d", len(steps), more)
 	}
-	var none *trace.Log
-	none.Add(trace.Step{})
+	var none *explain.Log
+	none.Add(explain.Step{})
 	none.Within("x", 1)()
 	if steps, more := none.Take(); none.On() || steps != nil || more != 0 || none.Steps() != nil {
 		t.Error("the nil log took something")

@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/trace"
+	"github.com/lintel-bot/lintel/engine/explain"
 )
 
 // maxValue limits the bytes of a value in a trace. Longer values are left out, since a cut value of a Secret would not
@@ -117,7 +117,7 @@ func (h *hidden) hide(text string) string {
 }
 
 // text returns a value as JSON, masked.
-func (h *hidden) text(v trace.Value) string {
+func (h *hidden) text(v explain.Value) string {
 	if h.is && mask.InData(v.Name) {
 		return report.Hidden
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/trace"
+	"github.com/lintel-bot/lintel/engine/explain"
 )
 
 // The trace of a review of a Secret contains none of its values: neither short, nor decoded, nor as parts of texts and
@@ -19,11 +19,11 @@ func TestTraceHidesSecrets(t *testing.T) {
 		"stringData": map[string]any{"pin": "1234", "text": "line one\nline two", "number": int64(77)}}
 	values := []any{"hunter2", "aHVudGVyMg==", "xx hunter2 yy", "HUNTER2", "ab", "1234", int64(77), secret,
 		map[string]any{"deep": []any{"pin 1234", "line one\nline two"}}, secret["data"]}
-	steps := []trace.Step{{Part: trace.Deny, Words: "it is hunter2", Err: errors.New("cannot read 1234")}}
+	steps := []explain.Step{{Part: explain.Deny, Words: "it is hunter2", Err: errors.New("cannot read 1234")}}
 	for _, v := range values {
-		steps = append(steps, trace.Step{Part: trace.Deny, Values: []trace.Value{{Name: "key", Value: v}}})
+		steps = append(steps, explain.Step{Part: explain.Deny, Values: []explain.Value{{Name: "key", Value: v}}})
 	}
-	steps = append(steps, trace.Step{Values: []trace.Value{{Name: "/data/password", Value: "anything"}}})
+	steps = append(steps, explain.Step{Values: []explain.Value{{Name: "/data/password", Value: "anything"}}})
 	r := &recorder{}
 	r.trace(&Review{Object: secret}, []engine.Trace{{Outcome: engine.Fail, Steps: steps}})
 	r.trace(&Review{Object: admission.Object{"kind": "ConfigMap"}, Old: secret}, []engine.Trace{{Steps: steps}})
@@ -42,8 +42,8 @@ func TestTraceHidesSecrets(t *testing.T) {
 	}
 	// A Secret that a look-up returns is masked, too.
 	r = &recorder{}
-	r.trace(&Review{Object: admission.Object{"kind": "ConfigMap"}}, []engine.Trace{{Steps: []trace.Step{
-		{Values: []trace.Value{{Name: "key", Value: secret}, {Name: "value", Value: "plain"}}}}}})
+	r.trace(&Review{Object: admission.Object{"kind": "ConfigMap"}}, []engine.Trace{{Steps: []explain.Step{
+		{Values: []explain.Value{{Name: "key", Value: secret}, {Name: "value", Value: "plain"}}}}}})
 	if got := r.Trace[0].Steps[0].Values; strings.Contains(got[0].Is, "1234") || got[1].Is != `"plain"` {
 		t.Errorf("%+v", got)
 	}
@@ -52,10 +52,10 @@ func TestTraceHidesSecrets(t *testing.T) {
 // A value is never cut, since a cut value of a Secret would not be recognized; a large one is left out.
 func TestTraceLargeValues(t *testing.T) {
 	h := hidden{}
-	if got := h.text(trace.Value{Value: strings.Repeat("a", maxValue)}); got != "(a value of 65538 bytes)" {
+	if got := h.text(explain.Value{Value: strings.Repeat("a", maxValue)}); got != "(a value of 65538 bytes)" {
 		t.Errorf("%.60s", got)
 	}
-	if got := h.text(trace.Value{Value: strings.Repeat("a", 1000)}); len(got) != 1002 {
+	if got := h.text(explain.Value{Value: strings.Repeat("a", 1000)}); len(got) != 1002 {
 		t.Errorf("%d", len(got))
 	}
 }

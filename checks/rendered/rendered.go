@@ -1,5 +1,6 @@
 // Package rendered lists what a change does to the deployed resources: the differing lines of each resource, with the
-// place that a person edits, and the changed images.
+// place that a person edits, the changed images, and what new versions of remote sources (charts, remote bases, files)
+// bring.
 //
 // Pairs of rendered resources go in, parts of a report come out. It evaluates no rules.
 package rendered
@@ -12,7 +13,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks/bump"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -24,7 +24,7 @@ import (
 // The listed differences are bounded, the rest is counted. Finding a place may render a chart, so places are bounded,
 // too.
 const (
-	maxListed   = 2000    // resources
+	maxDiffs    = 2000    // resources
 	maxLines    = 5000    // of all resources
 	maxOwnLines = 400     // of one resource
 	maxBytes    = 4 << 20 // of the text of all lines
@@ -92,7 +92,7 @@ func AddToReport(ctx context.Context, c Change, out *report.Report) error {
 		}
 	}
 	slices.SortStableFunc(out.Differences, compare)
-	out.Images = bump.WithoutMoved(out.Images)
+	out.Images = withoutMoved(out.Images)
 	slices.SortStableFunc(out.Images, func(a, b report.ImageChange) int { return compareResources(a.Resource, b.Resource) })
 	out.MoreDifferences, out.Relabeled = l.more, len(l.relabeled)
 	return nil
@@ -133,7 +133,7 @@ func (l *listing) add(one *edit) {
 	}
 	hunks := diff.Hunks(mask.Objects(was, now))
 	k := key{one.named(), one.operation, one.from, digest(hunks)}
-	if was != nil && now != nil && !one.moved() && bump.SameButVersion(was, now) {
+	if was != nil && now != nil && !one.moved() && sameButVersion(was, now) {
 		l.relabeled[k] = true
 		return
 	}
@@ -144,12 +144,12 @@ func (l *listing) add(one *edit) {
 		known.edits = append(known.edits, one)
 		return
 	}
-	if len(l.list) == maxListed {
+	if len(l.list) == maxDiffs {
 		l.entries[k] = nil
 		l.more++
 		return
 	}
-	e := &entry{named: k.named, edits: []*edit{one}, images: bump.ImageChanges(k.named, was, now)}
+	e := &entry{named: k.named, edits: []*edit{one}, images: imageChanges(k.named, was, now)}
 	e.hunks, e.leftOut = l.cut(hunks)
 	l.entries[k] = e
 	l.list = append(l.list, e)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/bump"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -27,7 +26,7 @@ func ByRoot(ctx context.Context, c Change) (list []report.RootChange, err error)
 		}
 		was, now := e.versions()
 		if diff.Same(was, now) && !e.moved() || e.root.Object == "" && deployed[e.root.Path] ||
-			was != nil && now != nil && !e.moved() && bump.SameButVersion(was, now) {
+			was != nil && now != nil && !e.moved() && sameButVersion(was, now) {
 			continue
 		}
 		in := report.RootChange{Root: e.root.Name()}
@@ -47,10 +46,10 @@ func ByRoot(ctx context.Context, c Change) (list []report.RootChange, err error)
 		default:
 			one.Changed++
 		}
-		one.Images = append(one.Images, bump.ImageChanges(e.named(), was, now)...)
+		one.Images = append(one.Images, imageChanges(e.named(), was, now)...)
 	}
 	for i := range list {
-		list[i].Images = bump.WithoutMoved(list[i].Images)
+		list[i].Images = withoutMoved(list[i].Images)
 	}
 	return list, nil
 }

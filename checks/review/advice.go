@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -42,13 +42,13 @@ func policies(results []engine.Result) []engine.Result {
 }
 
 // wrong returns the part of a field's text that a result is about.
-func (a *Answer) wrong(res engine.Result, field string) fix.Part {
+func (a *Answer) wrong(res engine.Result, field string) explain.Span {
 	for i, other := range a.Results {
 		if i < len(a.advice) && a.advice[i] != nil && other.ID() == res.ID() && other.Line == res.Line {
 			return a.advice[i][field].Part
 		}
 	}
-	return fix.Part{}
+	return explain.Span{}
 }
 
 // suggest adds a suggested fix to a finding.

@@ -14,7 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/origin"
@@ -343,7 +343,7 @@ func (v View) idle(a *Answer, res engine.Result) *report.Exemption {
 
 // place returns where a finding's field is written, or the wrong part of its text: in the sources, or in the mutate
 // rule that wrote it.
-func (v View) place(a *Answer, side *render.Resource, field string, wrong fix.Part, inherited, old bool) *report.Origin {
+func (v View) place(a *Answer, side *render.Resource, field string, wrong explain.Span, inherited, old bool) *report.Origin {
 	m := a.Mutations
 	if inherited {
 		m = a.above

@@ -11,16 +11,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Failure is one assertion that does not hold.
 type Failure struct {
-	Message     string          // with the path of the assertion, in the form of the API server's field errors
-	Fields      []string        // RFC 6901 pointers into the payload of what is asserted about, or was read for it
-	Requirement fix.Requirement // what the tree asks of them
+	Message     string              // with the path of the assertion, in the form of the API server's field errors
+	Fields      []string            // RFC 6901 pointers into the payload of what is asserted about, or was read for it
+	Requirement explain.Requirement // what the tree asks of them
 }
 
 // Check evaluates the tree on a payload, which stays as it is. The bindings of env are those of the rule. An
@@ -61,7 +61,7 @@ type checker struct {
 	failures []Failure
 }
 
-func (c *checker) fail(e *field.Error, v value, h fix.Requirement) {
+func (c *checker) fail(e *field.Error, v value, h explain.Requirement) {
 	c.failures = append(c.failures, Failure{Message: e.Error(), Fields: v.fields, Requirement: h})
 }
 

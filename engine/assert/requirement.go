@@ -3,30 +3,30 @@ package assert
 import (
 	"fmt"
 
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 )
 
 // asks is the requirement of a value that has to be another one: the value itself, or what is computed from it.
-func asks(at path, v value, want any) fix.Requirement {
+func asks(at path, v value, want any) explain.Requirement {
 	if v.exact {
-		return fix.Write(want)
+		return explain.Write(want)
 	}
-	return fix.Requirement{Words: at.String() + " to be " + fix.Text(want)}
+	return explain.Requirement{Words: at.String() + " to be " + explain.Text(want)}
 }
 
 // absent is the requirement of a field that has to be there and to be like a part of the tree.
-func absent(n node) fix.Requirement {
+func absent(n node) explain.Requirement {
 	if value, ok := sample(n); ok {
-		return fix.Write(value)
+		return explain.Write(value)
 	}
-	return fix.Requirement{Words: "that it is set", Changes: []fix.Change{{Value: fix.Placeholder, Example: true}}}
+	return explain.Requirement{Words: "that it is set", Changes: []explain.Change{{Value: explain.Placeholder, Example: true}}}
 }
 
 // unlike is the requirement of a list that is no list, or of another length.
-func (l list) unlike() fix.Requirement {
-	h := fix.Requirement{Words: fmt.Sprintf("a list of %d elements", len(l))}
+func (l list) unlike() explain.Requirement {
+	h := explain.Requirement{Words: fmt.Sprintf("a list of %d elements", len(l))}
 	if value, ok := sample(l); ok {
-		h.Changes = []fix.Change{{Value: value}}
+		h.Changes = []explain.Change{{Value: value}}
 	}
 	return h
 }

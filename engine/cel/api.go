@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/fix"
-	"github.com/lintel-bot/lintel/engine/trace"
+	"github.com/lintel-bot/lintel/engine/explain"
 )
 
 // Result is the result of a policy for a request.
@@ -43,6 +42,6 @@ type Env struct {
 	// Now, are left out.
 	Exceptions []*Exception
 	Now        time.Time
-	Log        *trace.Log // takes what is looked at; likewise
-	Sheet      *fix.Sheet // takes what is asked of the fields that fail; nil where nobody wants to know
+	Log        *explain.Log   // takes what is looked at; likewise
+	Sheet      *explain.Sheet // takes what is asked of the fields that fail; nil where nobody wants to know
 }

@@ -60,13 +60,13 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v
 			}
 			undecided = verdict{index: i, line: val.line,
 				err: fmt.Errorf("expression '%s' resulted in error: %w", strings.TrimSpace(val.expr.source), err)}
-			undecided.fields, undecided.old = explain(a, val.expr, v)
+			undecided.fields, undecided.old = fieldsOf(a, val.expr, v)
 			if !remote && !p.each() || undecided.canceled() {
 				return undecided
 			}
 			continue
 		}
-		fields, old := explain(a, val.expr, v)
+		fields, old := fieldsOf(a, val.expr, v)
 		if !out.failed {
 			out.failed, out.index, out.old, out.line = true, i, old, val.line
 			out.message = p.message(a, val)
@@ -117,7 +117,7 @@ func (p *program) selected(a *activation, v view, out verdict) ([]string, bool) 
 	var found []string
 	old := out.old
 	for _, x := range p.conditions {
-		fields, isOld := explain(a, x, v)
+		fields, isOld := fieldsOf(a, x, v)
 		if found == nil {
 			old = isOld
 		}

@@ -59,9 +59,9 @@ type source struct {
 	exact  bool
 }
 
-// explain returns the fields that made the expression false or fail, as pointers into the real object. The second
+// fieldsOf returns the fields that made the expression false or fail, as pointers into the real object. The second
 // result is true if they are in the old object. If nothing is known, it returns the whole object.
-func explain(a *activation, e *expression, v view) ([]string, bool) {
+func fieldsOf(a *activation, e *expression, v view) ([]string, bool) {
 	x := &explainer{a: a}
 	f := frame{expr: e}
 	x.where = v

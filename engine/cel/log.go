@@ -10,10 +10,10 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
-	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // ExplainMatch logs why the policy does not apply to a request, if logging is on.
@@ -22,7 +22,7 @@ func (p *Policy) ExplainMatch(ctx context.Context, r *admission.Request, env Env
 		return
 	}
 	if id := admission.IdentityOf(r.CurrentObject()); p.namespace != "" && id.Namespace != p.namespace && !r.Unplaced(id) {
-		env.Log.Add(trace.Step{Part: trace.Namespace,
+		env.Log.Add(explain.Step{Part: explain.Namespace,
 			Words: fmt.Sprintf("the policy applies to namespace %s, not %q", p.namespace, id.Namespace)})
 		return
 	}
@@ -38,17 +38,17 @@ func (m *matcher) explain(ctx context.Context, r *admission.Request, env Env) {
 	what := fmt.Sprintf("%s of %s/%s", r.Operation, id.APIVersion(), kinds.PluralOf(id.Group, id.Kind))
 	matched := false
 	for _, list := range []struct {
-		part  trace.Part
+		part  explain.Part
 		name  string
 		rules []policy.ResourceRule
-	}{{trace.Match, "/resourceRules/", m.rules}, {trace.Exclude, "/excludeResourceRules/", m.exclude}} {
+	}{{explain.Match, "/resourceRules/", m.rules}, {explain.Exclude, "/excludeResourceRules/", m.exclude}} {
 		for i, rule := range list.rules {
-			step := trace.Step{Part: list.part, At: list.name + itoa(i), Holds: inRule(rule, r, id, custom)}
+			step := explain.Step{Part: list.part, At: list.name + itoa(i), Holds: inRule(rule, r, id, custom)}
 			step.Words = what + " is one of " + ruleWords(rule)
 			if !step.Holds {
 				step.Words = what + " is none of " + ruleWords(rule)
 			}
-			matched = matched || step.Holds && list.part == trace.Match
+			matched = matched || step.Holds && list.part == explain.Match
 			env.Log.Add(step)
 		}
 	}
@@ -56,12 +56,12 @@ func (m *matcher) explain(ctx context.Context, r *admission.Request, env Env) {
 		return
 	}
 	if m.object != nil {
-		env.Log.Add(trace.Step{Part: trace.Match, At: "/objectSelector", Holds: m.selects(r.Object) || m.selects(r.OldObject),
+		env.Log.Add(explain.Step{Part: explain.Match, At: "/objectSelector", Holds: m.selects(r.Object) || m.selects(r.OldObject),
 			Words: "labels " + m.object.String()})
 	}
 	if m.namespaces != nil {
 		in, err := m.inNamespace(r, id)
-		env.Log.Add(trace.Step{Part: trace.Match, At: "/namespaceSelector", Holds: in, Err: err,
+		env.Log.Add(explain.Step{Part: explain.Match, At: "/namespaceSelector", Holds: in, Err: err,
 			Words: "namespace with labels " + m.namespaces.String()})
 	}
 }
@@ -92,7 +92,7 @@ func ruleWords(rule policy.ResourceRule) string {
 func (a *activation) logConditions(conditions []*expression) {
 	for i, x := range conditions {
 		holds, err := x.truth(a)
-		a.state.env.Log.Add(trace.Step{Part: trace.Conditions, At: "/" + itoa(i), Holds: holds, Err: err,
+		a.state.env.Log.Add(explain.Step{Part: explain.Conditions, At: "/" + itoa(i), Holds: holds, Err: err,
 			Words: strings.TrimSpace(x.source), Values: a.variablesOf(x)})
 	}
 }
@@ -100,10 +100,10 @@ func (a *activation) logConditions(conditions []*expression) {
 // logValidation logs the result of an expression with the variables it uses, and, if it does not hold, the fields that
 // it read.
 func (a *activation) logValidation(i int, val validation, holds bool, err error, v view) {
-	step := trace.Step{Part: trace.Validation, At: "/" + itoa(i), Line: val.line, Holds: holds, Err: err,
+	step := explain.Step{Part: explain.Validation, At: "/" + itoa(i), Line: val.line, Holds: holds, Err: err,
 		Words: strings.TrimSpace(val.expr.source), Values: a.variablesOf(val.expr)}
 	if !holds {
-		fields, old := explain(a, val.expr, v)
+		fields, old := fieldsOf(a, val.expr, v)
 		object := a.state.request.Object
 		if old {
 			object = a.state.request.OldObject
@@ -111,7 +111,7 @@ func (a *activation) logValidation(i int, val validation, holds bool, err error,
 		for _, field := range fields {
 			if field != "" {
 				value, _ := jsonpointer.Lookup(object, field)
-				step.Values = append(step.Values, trace.Value{Name: field, Value: value})
+				step.Values = append(step.Values, explain.Value{Name: field, Value: value})
 			}
 		}
 	}
@@ -120,7 +120,7 @@ func (a *activation) logValidation(i int, val validation, holds bool, err error,
 
 // logMutation notes that a patch was made.
 func (a *activation) logMutation(mu mutation, err error) {
-	a.state.env.Log.Add(trace.Step{Part: trace.Mutate, Line: mu.line, Holds: err == nil, Err: err,
+	a.state.env.Log.Add(explain.Step{Part: explain.Mutate, Line: mu.line, Holds: err == nil, Err: err,
 		Words: strings.TrimSpace(mu.expr.source), Values: a.variablesOf(mu.expr)})
 }
 
@@ -131,13 +131,13 @@ func (e Env) logException(x *Exception, applies bool, err error) {
 		if !applies {
 			words = "exception " + x.name + " does not match the request"
 		}
-		e.Log.Add(trace.Step{Part: trace.Exception, Holds: applies, Words: words, Err: err})
+		e.Log.Add(explain.Step{Part: explain.Exception, Holds: applies, Words: words, Err: err})
 	}
 }
 
 // variablesOf returns the values of the variables that an expression uses, directly or through others, as far as they
 // were computed.
-func (a *activation) variablesOf(x *expression) (out []trace.Value) {
+func (a *activation) variablesOf(x *expression) (out []explain.Value) {
 	var names []string
 	var visit func(x *expression)
 	visit = func(x *expression) {
@@ -157,7 +157,7 @@ func (a *activation) variablesOf(x *expression) (out []trace.Value) {
 	visit(x)
 	for _, name := range names {
 		if v, ok := a.state.results[name]; ok {
-			out = append(out, trace.Value{Name: "variables." + name, Value: jsonOf(v)})
+			out = append(out, explain.Value{Name: "variables." + name, Value: jsonOf(v)})
 		}
 	}
 	return out

@@ -11,9 +11,9 @@ import (
 	"github.com/google/cel-go/cel"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
-	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // validation is one expression that has to hold.
@@ -286,7 +286,7 @@ func (p *Policy) eachBinding(ctx context.Context, r *admission.Request, env Env,
 	for _, b := range p.bindings {
 		ok, err := b.match.matches(ctx, r, env.Cluster)
 		if err == nil && !ok {
-			env.Log.Add(trace.Step{Part: trace.Match, At: "/binding", Words: "a binding of the policy does not match"})
+			env.Log.Add(explain.Step{Part: explain.Match, At: "/binding", Words: "a binding of the policy does not match"})
 			continue
 		}
 		var params []any

@@ -12,7 +12,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
@@ -41,8 +41,8 @@ func (x *explainer) require(f frame, e ast.Expr, got bool, places []place) []pla
 }
 
 // below is a requirement about a place whose edits are at the target that is there or below it; without one there are none.
-func below(h fix.Requirement, p place, targets []place) fix.Requirement {
-	out := fix.Requirement{Words: h.Words, Of: h.Of, Part: h.Part}
+func below(h explain.Requirement, p place, targets []place) explain.Requirement {
+	out := explain.Requirement{Words: h.Words, Of: h.Of, Part: h.Part}
 	for _, t := range targets {
 		rest, ok := jsonpointer.Below(t.pointer, p.pointer)
 		if t.pointer == p.pointer {
@@ -66,7 +66,7 @@ func below(h fix.Requirement, p place, targets []place) fix.Requirement {
 // requireRest describes what the expression as a whole asks, for places that nothing narrower is known about.
 func (x *explainer) requireRest(e *expression) {
 	if sheet := x.a.state.env.Sheet; sheet != nil {
-		sheet.Add("", fix.Requirement{Words: "that " + quoted(e.source) + " holds"})
+		sheet.Add("", explain.Requirement{Words: "that " + quoted(e.source) + " holds"})
 	}
 }
 
@@ -96,7 +96,7 @@ func asksSomething(e ast.Expr) bool {
 
 // ask describes what would make a part the opposite of what it is, and which part of it the edits are about; nil where
 // that is what the part reads.
-func (x *explainer) ask(f frame, e ast.Expr, got bool) (fix.Requirement, ast.Expr) {
+func (x *explainer) ask(f frame, e ast.Expr, got bool) (explain.Requirement, ast.Expr) {
 	switch e.Kind() {
 	case ast.SelectKind:
 		if e.AsSelect().IsTestOnly() {
@@ -118,19 +118,19 @@ func (x *explainer) ask(f frame, e ast.Expr, got bool) (fix.Requirement, ast.Exp
 	if got {
 		holds = " does not hold"
 	}
-	return fix.Requirement{Words: "that " + quoted(text) + holds}, nil
+	return explain.Requirement{Words: "that " + quoted(text) + holds}, nil
 }
 
-func boolean(got bool) fix.Requirement { return fix.Write(!got) }
+func boolean(got bool) explain.Requirement { return explain.Write(!got) }
 
-func presence(got bool) fix.Requirement {
+func presence(got bool) explain.Requirement {
 	if got {
-		return fix.Requirement{Words: "nothing: the field must not be set", Changes: []fix.Change{{Remove: true}}}
+		return explain.Requirement{Words: "nothing: the field must not be set", Changes: []explain.Change{{Remove: true}}}
 	}
-	return fix.Requirement{Words: "that it is set", Changes: []fix.Change{{Value: fix.Placeholder, Example: true}}}
+	return explain.Requirement{Words: "that it is set", Changes: []explain.Change{{Value: explain.Placeholder, Example: true}}}
 }
 
-func (x *explainer) askCall(f frame, c ast.CallExpr, got bool) (fix.Requirement, ast.Expr) {
+func (x *explainer) askCall(f frame, c ast.CallExpr, got bool) (explain.Requirement, ast.Expr) {
 	name, args := c.FunctionName(), c.Args()
 	if c.IsMemberFunction() {
 		args = append([]ast.Expr{c.Target()}, args...)
@@ -144,11 +144,11 @@ func (x *explainer) askCall(f frame, c ast.CallExpr, got bool) (fix.Requirement,
 		return boolean(got), nil
 	}
 	if len(args) != 2 {
-		return fix.Requirement{}, nil
+		return explain.Requirement{}, nil
 	}
 	subject, value, turned, ok := x.sides(f, args)
 	if !ok {
-		return fix.Requirement{}, nil
+		return explain.Requirement{}, nil
 	}
 	size := ""
 	if subject.Kind() == ast.CallKind && subject.AsCall().FunctionName() == "size" {
@@ -171,38 +171,38 @@ func (x *explainer) askCall(f frame, c ast.CallExpr, got bool) (fix.Requirement,
 	if subject.Kind() == ast.CallKind && !reader(subject.AsCall().FunctionName()) {
 		text, err := cel.ExprToString(subject, f.expr.checked.SourceInfo())
 		if err != nil {
-			return fix.Requirement{}, nil
+			return explain.Requirement{}, nil
 		}
-		return fix.Requirement{Words: quoted(text) + " to be " + h.Words, Of: h.Of, Part: h.Part}, subject
+		return explain.Requirement{Words: quoted(text) + " to be " + h.Words, Of: h.Of, Part: h.Part}, subject
 	}
 	return h, subject
 }
 
 // wrong returns the text that a comparison looked at, and what of it made the comparison what it is.
-func wrong(name string, have, value any, got bool) (string, fix.Part) {
+func wrong(name string, have, value any, got bool) (string, explain.Span) {
 	text, ok := have.(string)
 	want, isText := value.(string)
 	if !ok || !isText {
-		return text, fix.Part{}
+		return text, explain.Span{}
 	}
 	if name == "matches" {
 		re, err := regexp.Compile(want)
 		if at := []int(nil); err == nil && got {
 			if at = re.FindStringIndex(text); at != nil {
-				return text, fix.Like(text, "*"+text[at[0]:at[1]]+"*")
+				return text, explain.Like(text, "*"+text[at[0]:at[1]]+"*")
 			}
 		}
-		return text, fix.Part{}
+		return text, explain.Span{}
 	}
 	like, known := map[string]string{"startsWith": want + "*", "endsWith": "*" + want, "contains": "*" + want + "*",
 		operators.Equals: want, operators.NotEquals: want}[name]
 	switch {
 	case !known:
-		return text, fix.Part{}
+		return text, explain.Span{}
 	case got == (name != operators.NotEquals):
-		return text, fix.Like(text, like)
+		return text, explain.Like(text, like)
 	}
-	return text, fix.Against(text, like)
+	return text, explain.Against(text, like)
 }
 
 // reader reports whether a function hands out what it is given.
@@ -234,9 +234,9 @@ func (x *explainer) sides(f frame, args []ast.Expr) (subject ast.Expr, value any
 }
 
 // asked is what a comparison with a value asks for to become the opposite of what it is.
-func asked(name string, value any, got, turned bool) fix.Requirement {
+func asked(name string, value any, got, turned bool) explain.Requirement {
 	list, isList := value.([]any)
-	text := fix.Text(value)
+	text := explain.Text(value)
 	not := ""
 	if got {
 		not = "not "
@@ -244,47 +244,47 @@ func asked(name string, value any, got, turned bool) fix.Requirement {
 	switch name {
 	case operators.Equals, operators.NotEquals:
 		if got == (name == operators.NotEquals) {
-			return fix.Write(value)
+			return explain.Write(value)
 		}
 		if b, ok := value.(bool); ok {
-			return fix.Write(!b)
+			return explain.Write(!b)
 		}
 		if value == "" {
-			return fix.Requirement{Words: "a value that is not empty",
-				Changes: []fix.Change{{Value: fix.Placeholder, Example: true}}}
+			return explain.Requirement{Words: "a value that is not empty",
+				Changes: []explain.Change{{Value: explain.Placeholder, Example: true}}}
 		}
-		return fix.Requirement{Words: "anything but " + text}
+		return explain.Requirement{Words: "anything but " + text}
 	case operators.In:
 		switch {
 		case !isList && turned:
 			with := map[bool]string{true: "without ", false: "with "}[got]
-			return fix.Requirement{Words: "a list or mapping " + with + text}
+			return explain.Requirement{Words: "a list or mapping " + with + text}
 		case !isList:
-			return fix.Requirement{}
+			return explain.Requirement{}
 		case got:
-			return fix.Requirement{Words: fix.NoneOf(list), Changes: []fix.Change{{Remove: true, Element: true}}}
+			return explain.Requirement{Words: explain.NoneOf(list), Changes: []explain.Change{{Remove: true, Element: true}}}
 		case len(list) == 0:
-			return fix.Requirement{Words: "nothing: no value is allowed", Changes: []fix.Change{{Remove: true}}}
+			return explain.Requirement{Words: "nothing: no value is allowed", Changes: []explain.Change{{Remove: true}}}
 		}
-		return fix.Requirement{Words: fix.OneOf(list), Changes: append(fix.Choose(list...), fix.Change{Remove: true, Element: true})}
+		return explain.Requirement{Words: explain.OneOf(list), Changes: append(explain.Choose(list...), explain.Change{Remove: true, Element: true})}
 	case "startsWith":
-		return fix.Requirement{Words: "a value that does " + not + "begin with " + text}
+		return explain.Requirement{Words: "a value that does " + not + "begin with " + text}
 	case "endsWith":
-		return fix.Requirement{Words: "a value that does " + not + "end in " + text}
+		return explain.Requirement{Words: "a value that does " + not + "end in " + text}
 	case "contains":
-		return fix.Requirement{Words: "a value that does " + not + "contain " + text}
+		return explain.Requirement{Words: "a value that does " + not + "contain " + text}
 	case "matches":
-		return fix.Requirement{Words: "a value that does " + not + "match the regular expression " + text}
+		return explain.Requirement{Words: "a value that does " + not + "match the regular expression " + text}
 	}
 	return compared(name, value, got, turned)
 }
 
 // compared is the requirement of <, <=, > and >=.
-func compared(name string, value any, got, turned bool) fix.Requirement {
+func compared(name string, value any, got, turned bool) explain.Requirement {
 	signs := []string{operators.Less, operators.LessEquals, operators.GreaterEquals, operators.Greater}
 	at := slices.Index(signs, name)
 	if at < 0 {
-		return fix.Requirement{}
+		return explain.Requirement{}
 	}
 	if turned {
 		at = 3 - at
@@ -292,28 +292,28 @@ func compared(name string, value any, got, turned bool) fix.Requirement {
 	if got { // the opposite: < becomes >=
 		at = (at + 2) % 4
 	}
-	words := []string{"less than ", "at most ", "at least ", "more than "}[at] + fix.Text(value)
+	words := []string{"less than ", "at most ", "at least ", "more than "}[at] + explain.Text(value)
 	n, ok := value.(int64)
 	if !ok {
-		return fix.Requirement{Words: words}
+		return explain.Requirement{Words: words}
 	}
 	n += []int64{-1, 0, 0, 1}[at]
-	return fix.Requirement{Words: words, Changes: []fix.Change{{Value: n, Example: true}}}
+	return explain.Requirement{Words: words, Changes: []explain.Change{{Value: n, Example: true}}}
 }
 
 // sized is a requirement about how many elements or characters there are.
-func sized(h fix.Requirement, name string, value any, got, turned bool) fix.Requirement {
-	out := fix.Requirement{Words: "a size of " + h.Words}
+func sized(h explain.Requirement, name string, value any, got, turned bool) explain.Requirement {
+	out := explain.Requirement{Words: "a size of " + h.Words}
 	some := name == operators.Greater && !got && !turned && value == int64(0) ||
 		name == operators.GreaterEquals && !got && !turned && value == int64(1) ||
 		name == operators.NotEquals && !got && value == int64(0) || name == operators.Equals && got && value == int64(0)
 	none := (name == operators.Equals && !got || name == operators.NotEquals && got) && value == int64(0)
 	switch {
 	case some:
-		out = fix.Requirement{Words: "a value that is not empty",
-			Changes: []fix.Change{{Value: fix.Placeholder, Example: true}, {Value: []any{fix.Placeholder}, Example: true}}}
+		out = explain.Requirement{Words: "a value that is not empty",
+			Changes: []explain.Change{{Value: explain.Placeholder, Example: true}, {Value: []any{explain.Placeholder}, Example: true}}}
 	case none:
-		out = fix.Requirement{Words: "nothing: it must be empty", Changes: []fix.Change{{Remove: true}}}
+		out = explain.Requirement{Words: "nothing: it must be empty", Changes: []explain.Change{{Remove: true}}}
 	}
 	return out
 }

@@ -3,13 +3,13 @@ package condition
 import (
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/trace"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
 // Explain returns for each condition whether it is met, with the values of both sides. The variables were loaded when
 // the set was evaluated.
-func (s *Set) Explain(sc *variable.Scope, part trace.Part) (out []trace.Step) {
+func (s *Set) Explain(sc *variable.Scope, part explain.Part) (out []explain.Step) {
 	for i := range s.blocks {
 		b := &s.blocks[i]
 		for _, list := range [][]condition{b.any, b.all} {
@@ -21,17 +21,17 @@ func (s *Set) Explain(sc *variable.Scope, part trace.Part) (out []trace.Step) {
 	return out
 }
 
-func (c *condition) explain(sc *variable.Scope, part trace.Part) trace.Step {
-	step := trace.Step{Part: part, At: placeIn(c.at), Words: strings.TrimSpace(c.source + " " + c.name)}
+func (c *condition) explain(sc *variable.Scope, part explain.Part) explain.Step {
+	step := explain.Step{Part: part, At: placeIn(c.at), Words: strings.TrimSpace(c.source + " " + c.name)}
 	key, t, err := c.operands(sc)
 	if err != nil {
 		step.Err = err
 		return step
 	}
 	step.Holds = t(key)
-	step.Values = []trace.Value{{Name: "key", Value: key}}
+	step.Values = []explain.Value{{Name: "key", Value: key}}
 	if value, err := c.value.Resolve(sc); err == nil {
-		step.Values = append(step.Values, trace.Value{Name: "value", Value: value})
+		step.Values = append(step.Values, explain.Value{Name: "value", Value: value})
 	}
 	return step
 }

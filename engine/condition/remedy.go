@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/pattern"
 	"github.com/lintel-bot/lintel/engine/variable"
@@ -15,15 +15,15 @@ import (
 // Remedy is a change after which a condition has the opposite result.
 type Remedy struct {
 	Reads       []string // what the key reads, as in [Outcome]
-	Requirement fix.Requirement
+	Requirement explain.Requirement
 	Key         string // the key as sentences quote it; the requirement says it where the key is more than one field
 	Have        []any  // the values at Reads
 	// Wrong returns which part of a text is wrong.
-	Wrong func(have string) fix.Part
+	Wrong func(have string) explain.Span
 	// Value is what the value of the condition reads: another way is to change that. AtValue is said there; without
 	// words, Hint is.
 	Value   []string
-	AtValue fix.Requirement
+	AtValue explain.Requirement
 }
 
 // Remedies returns the changes after which a set that is met is not met: for each of its conditions that is met, the
@@ -61,70 +61,70 @@ func (c *condition) remedy(sc *variable.Scope) (Remedy, bool) {
 	words, edits := c.opposite(value, isList)
 	if len(w.Reads) == 0 && len(w.Value) > 0 && !isList && strings.Contains(c.name, "Equal") {
 		words, _ = c.opposite(key, false) // the key says how the value must not be
-		w.Requirement = fix.Requirement{Words: words}
+		w.Requirement = explain.Requirement{Words: words}
 		return w, words != ""
 	}
 	if len(w.Reads) == 0 && len(w.Value) > 0 && strings.HasSuffix(c.name, "In") && !strings.Contains(c.source, "{{") {
 		w.AtValue = c.member(sc, listOf(key), value, w.Value[0])
-		w.Requirement = fix.Requirement{Words: w.AtValue.Words}
+		w.Requirement = explain.Requirement{Words: w.AtValue.Words}
 		return w, true
 	}
 	w.Key = short(c.source)
 	if !plain && c.source != "" {
 		words, edits = w.Key+" to be "+words, only(edits)
 	}
-	w.Requirement = fix.Requirement{Words: words, Changes: edits}
+	w.Requirement = explain.Requirement{Words: words, Changes: edits}
 	for _, r := range w.Reads {
 		w.Have = append(w.Have, valueAt(sc, r))
 	}
-	w.Wrong = func(have string) fix.Part { return c.wrong(value, have) }
+	w.Wrong = func(have string) explain.Span { return c.wrong(value, have) }
 	return w, words != ""
 }
 
 // member describes what a list of the object has to contain, or must not: a name that the rule requires is among its
 // elements, or among the fields of a map.
-func (c *condition) member(sc *variable.Scope, names []any, value any, read string) fix.Requirement {
+func (c *condition) member(sc *variable.Scope, names []any, value any, read string) explain.Requirement {
 	list, isList := valueAt(sc, read).([]any)
 	m, isMap := valueAt(sc, read).(map[string]any)
 	lacks := strings.Contains(c.name, "Not")
-	all := fix.List(names)
+	all := explain.List(names)
 	switch {
 	case isMap && lacks:
-		var edits []fix.Change
+		var edits []explain.Change
 		for _, n := range names {
 			if name, ok := n.(string); ok && m[name] == nil {
-				edits = append(edits, fix.Change{Below: "/" + jsonpointer.Escape(name), Value: fix.Placeholder, Example: true})
+				edits = append(edits, explain.Change{Below: "/" + jsonpointer.Escape(name), Value: explain.Placeholder, Example: true})
 			}
 		}
-		return fix.Requirement{Words: "a field " + all, Changes: edits}
+		return explain.Requirement{Words: "a field " + all, Changes: edits}
 	case isMap:
-		return fix.Requirement{Words: "no field " + all}
+		return explain.Requirement{Words: "no field " + all}
 	case lacks && len(names) == 1 && (isList || valueAt(sc, read) == nil):
-		edit := fix.Change{Value: []any{names[0]}}
+		edit := explain.Change{Value: []any{names[0]}}
 		if isList {
-			edit = fix.Change{Below: "/" + strconv.Itoa(len(list)), Value: names[0]}
+			edit = explain.Change{Below: "/" + strconv.Itoa(len(list)), Value: names[0]}
 		}
-		return fix.Requirement{Words: "a list that has " + all, Changes: []fix.Change{edit}}
+		return explain.Requirement{Words: "a list that has " + all, Changes: []explain.Change{edit}}
 	case lacks:
-		return fix.Requirement{Words: "a list that has " + all}
+		return explain.Requirement{Words: "a list that has " + all}
 	}
-	return fix.Requirement{Words: "a list without " + all}
+	return explain.Requirement{Words: "a list without " + all}
 }
 
 // wrong returns the part of a text that makes a condition with a value true.
-func (c *condition) wrong(value any, have string) fix.Part {
-	var parts []fix.Part
+func (c *condition) wrong(value any, have string) explain.Span {
+	var parts []explain.Span
 	for _, v := range listOf(value) {
 		text, ok := v.(string)
 		switch {
 		case !ok:
 		case strings.Contains(c.name, "Not"):
-			parts = append(parts, fix.Against(have, text))
+			parts = append(parts, explain.Against(have, text))
 		case pattern.Wildcard(text, have):
-			parts = append(parts, fix.Like(have, text))
+			parts = append(parts, explain.Like(have, text))
 		}
 	}
-	return fix.Furthest(parts...)
+	return explain.Furthest(parts...)
 }
 
 // elements reports whether all that is read are elements of the list.
@@ -136,8 +136,8 @@ func elements(sc *variable.Scope, reads []string, list []any) bool {
 }
 
 // only keeps the edits that remove an element, which do not depend on how the key is computed.
-func only(edits []fix.Change) []fix.Change {
-	return slices.DeleteFunc(slices.Clone(edits), func(e fix.Change) bool { return !e.Element })
+func only(edits []explain.Change) []explain.Change {
+	return slices.DeleteFunc(slices.Clone(edits), func(e explain.Change) bool { return !e.Element })
 }
 
 // short returns an expression, shortened to quote it in a sentence.
@@ -147,60 +147,60 @@ func short(source string) string {
 }
 
 // opposite returns what the key must be so that the condition is not met.
-func (c *condition) opposite(value any, isList bool) (string, []fix.Change) {
+func (c *condition) opposite(value any, isList bool) (string, []explain.Change) {
 	values := listOf(value)
-	taken := []fix.Change{{Remove: true, Element: true}}
+	taken := []explain.Change{{Remove: true, Element: true}}
 	switch c.name {
 	case "Equal", "Equals":
 		if b, ok := value.(bool); ok {
-			return fix.Text(!b), []fix.Change{{Value: !b}}
+			return explain.Text(!b), []explain.Change{{Value: !b}}
 		}
 		if value == "" {
-			return "a value that is not empty", []fix.Change{{Value: fix.Placeholder, Example: true}}
+			return "a value that is not empty", []explain.Change{{Value: explain.Placeholder, Example: true}}
 		}
-		return "anything but " + fix.Text(value), taken
+		return "anything but " + explain.Text(value), taken
 	case "NotEqual", "NotEquals":
 		if value == "" {
-			return "nothing, or an empty value", []fix.Change{{Remove: true}}
+			return "nothing, or an empty value", []explain.Change{{Remove: true}}
 		}
 		if s, ok := value.(string); ok && pattern.HasWildcard(s) {
 			return "a value like " + s, nil
 		}
-		return fix.Text(value), []fix.Change{{Value: value}}
+		return explain.Text(value), []explain.Change{{Value: value}}
 	case "AnyIn", "In", "AllIn":
 		if c.name == "AllIn" && isList {
-			return "something besides " + fix.List(values), nil
+			return "something besides " + explain.List(values), nil
 		}
-		return fix.NoneOf(values), taken
+		return explain.NoneOf(values), taken
 	case "AnyNotIn", "NotIn", "AllNotIn":
 		if slices.ContainsFunc(values, isWild) {
 			return wild(values), taken
 		}
-		return fix.OneOf(values), append(fix.Choose(values...), taken...)
+		return explain.OneOf(values), append(explain.Choose(values...), taken...)
 	case "GreaterThan", "DurationGreaterThan":
-		return "at most " + fix.Text(value), []fix.Change{{Value: value, Example: true}}
+		return "at most " + explain.Text(value), []explain.Change{{Value: value, Example: true}}
 	case "GreaterThanOrEquals", "DurationGreaterThanOrEquals":
-		return "less than " + fix.Text(value), step(value, -1)
+		return "less than " + explain.Text(value), step(value, -1)
 	case "LessThan", "DurationLessThan":
-		return "at least " + fix.Text(value), []fix.Change{{Value: value, Example: true}}
+		return "at least " + explain.Text(value), []explain.Change{{Value: value, Example: true}}
 	case "LessThanOrEquals", "DurationLessThanOrEquals":
-		return "more than " + fix.Text(value), step(value, 1)
+		return "more than " + explain.Text(value), step(value, 1)
 	}
 	return "", nil
 }
 
-func step(value any, by int64) []fix.Change {
+func step(value any, by int64) []explain.Change {
 	if n, ok := value.(int64); ok {
-		return []fix.Change{{Value: n + by, Example: true}}
+		return []explain.Change{{Value: n + by, Example: true}}
 	}
 	return nil
 }
 
 func wild(values []any) string {
 	if len(values) == 1 {
-		return "a value like " + fix.Text(values[0])
+		return "a value like " + explain.Text(values[0])
 	}
-	return "a value like one of " + fix.List(values)
+	return "a value like one of " + explain.List(values)
 }
 
 func isWild(v any) bool {

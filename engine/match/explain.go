@@ -5,34 +5,34 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/trace"
+	"github.com/lintel-bot/lintel/engine/explain"
 )
 
 // Explain returns for each filter of the blocks whether it matches a request, and if not, why. exclude may be nil.
-func Explain(match, exclude *Block, t *Target) []trace.Step {
-	steps := match.explain(t, asMatch, trace.Match)
+func Explain(match, exclude *Block, t *Target) []explain.Step {
+	steps := match.explain(t, asMatch, explain.Match)
 	if !exclude.Empty() {
-		steps = append(steps, exclude.explain(t, asExclude, trace.Exclude)...)
+		steps = append(steps, exclude.explain(t, asExclude, explain.Exclude)...)
 	}
 	return steps
 }
 
 // Explain returns for each filter of an exception's block whether it matches a request.
-func (b *Block) Explain(t *Target) []trace.Step {
+func (b *Block) Explain(t *Target) []explain.Step {
 	if b.Empty() {
-		return []trace.Step{{Part: trace.Exception, Words: "its match block is empty"}}
+		return []explain.Step{{Part: explain.Exception, Words: "its match block is empty"}}
 	}
-	return b.explain(t, asException, trace.Exception)
+	return b.explain(t, asException, explain.Exception)
 }
 
-func (b *Block) explain(t *Target, as role, part trace.Part) (out []trace.Step) {
+func (b *Block) explain(t *Target, as role, part explain.Part) (out []explain.Step) {
 	list, name := b.any, "/any/"
 	if len(b.any) == 0 {
 		list, name = b.all, "/all/"
 	}
 	for i := range list {
 		f := &list[i]
-		step := trace.Step{Part: part, At: fmt.Sprint(name, i)}
+		step := explain.Step{Part: part, At: fmt.Sprint(name, i)}
 		if len(list) == 1 && len(b.all) == 0 {
 			step.At = ""
 		}

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/policy"
-	"github.com/lintel-bot/lintel/engine/trace"
 )
 
 // An explanation never contradicts the decision: a filter that does not take a request says why, one that does says
@@ -57,7 +57,7 @@ func TestExplainAgrees(t *testing.T) {
 					if a.needs == nil && a.yes != (len(misses) == 0) {
 						t.Errorf("clauses %d and %d, target %d, role %d: %v, but %q", i, j, k, as, a.yes, misses)
 					}
-					step := block.explain(target, as, trace.Match)[0]
+					step := block.explain(target, as, explain.Match)[0]
 					if step.Holds != (a.yes && a.needs == nil) || (step.Err != nil) != (a.needs != nil) {
 						t.Errorf("clauses %d and %d, target %d, role %d: %+v for %+v", i, j, k, as, step, a)
 					}

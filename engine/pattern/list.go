@@ -3,7 +3,7 @@ package pattern
 import (
 	"fmt"
 
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 )
 
 // matchExistence requires that each element of the pattern matches at least one element of the list.
@@ -31,7 +31,7 @@ func (e *entry) matchExistence(value any, r *recorder) verdict {
 			if r == nil {
 				return fail
 			}
-			r.wants(func() fix.Requirement { return item.oneMore(len(list)) })
+			r.wants(func() explain.Requirement { return item.oneMore(len(list)) })
 			return r.fail(r.here(), "existence anchor validation failed at path ", r.here())
 		}
 	}

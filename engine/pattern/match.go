@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 )
 
 // verdict is the result of a part of a pattern.
@@ -82,13 +82,13 @@ func (n *node) matchScalar(value any, r *recorder) verdict {
 	path := r.here()
 	text := "resource value '" + show(value) + "' does not match '" + show(n.scalar.raw) + "' at path " + path
 	if !isList || r.muted > 0 {
-		r.wants(func() fix.Requirement { return n.scalar.requirement(value, r.stringly()) })
+		r.wants(func() explain.Requirement { return n.scalar.requirement(value, r.stringly()) })
 		return r.fail(path, text)
 	}
 	for i, element := range list {
 		if !n.scalar.matchOne(element) {
 			m := r.enterIndex(i)
-			r.wants(func() fix.Requirement { return n.scalar.requirement(element, false) })
+			r.wants(func() explain.Requirement { return n.scalar.requirement(element, false) })
 			r.fail(path, text)
 			r.leave(m)
 		}

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
@@ -25,7 +25,7 @@ type recorder struct {
 	found bool // first is set
 
 	// sheet collects the requirements of the parts that fail; nil if they are not needed.
-	sheet *fix.Sheet
+	sheet *explain.Sheet
 
 	// anchors are those that were met, and whether the resource had the field anywhere. Kyverno keys
 	// them by their text alone and so do we: see printedPath.
@@ -97,7 +97,7 @@ func (r *recorder) fail(path string, text ...string) verdict {
 }
 
 // wants records what a part of the pattern requires of the current value, which fails it.
-func (r *recorder) wants(what func() fix.Requirement) {
+func (r *recorder) wants(what func() explain.Requirement) {
 	if r.collecting() && r.sheet != nil {
 		r.sheet.Add(string(r.pointer), what())
 	}

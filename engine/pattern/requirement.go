@@ -6,27 +6,27 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 )
 
 // Explain records what the pattern requires of each failing field of a resource, by the pointers of [Outcome.Fields].
-func (p *Pattern) Explain(resource any, sheet *fix.Sheet) {
+func (p *Pattern) Explain(resource any, sheet *explain.Sheet) {
 	r := newRecorder()
 	r.sheet = sheet
 	p.root.match(resource, r)
 }
 
 // requirement returns what a node requires of a value that is missing or has another type.
-func (n *node) requirement() fix.Requirement {
+func (n *node) requirement() explain.Requirement {
 	if n.shape == shapeScalar && !n.list {
 		return n.scalar.requirement(nil, false)
 	}
 	value, example, ok := n.example(0)
 	words := n.words()
 	if !ok {
-		return fix.Requirement{Words: words}
+		return explain.Requirement{Words: words}
 	}
-	return fix.Requirement{Words: words, Changes: []fix.Change{{Value: value, Example: example}}}
+	return explain.Requirement{Words: words, Changes: []explain.Change{{Value: value, Example: example}}}
 }
 
 // words describes what a node requires.
@@ -142,28 +142,28 @@ func (n *node) exampleMap(depth int) (value any, example, ok bool) {
 func (s *Scalar) takesNothing() bool { return s.Matches(nil) }
 
 // oneMore returns the requirement of a list that lacks an element.
-func (n *node) oneMore(length int) fix.Requirement {
-	h := fix.Requirement{Words: "a list that has an element with " + n.words()}
+func (n *node) oneMore(length int) explain.Requirement {
+	h := explain.Requirement{Words: "a list that has an element with " + n.words()}
 	if value, _, ok := n.example(0); ok {
-		h.Changes = []fix.Change{{Below: "/" + strconv.Itoa(length), Value: value, Example: true}}
+		h.Changes = []explain.Change{{Below: "/" + strconv.Itoa(length), Value: value, Example: true}}
 	}
 	return h
 }
 
-func absent() fix.Requirement {
-	return fix.Requirement{Words: "nothing: the field must not be set", Changes: []fix.Change{{Remove: true}}}
+func absent() explain.Requirement {
+	return explain.Requirement{Words: "nothing: the field must not be set", Changes: []explain.Change{{Remove: true}}}
 }
 
-func anyValue() fix.Requirement {
-	return fix.Requirement{Words: "any value", Changes: []fix.Change{{Value: fix.Placeholder, Example: true}}}
+func anyValue() explain.Requirement {
+	return explain.Requirement{Words: "any value", Changes: []explain.Change{{Value: explain.Placeholder, Example: true}}}
 }
 
 // someKey returns the requirement of a map that lacks a key that matches wildcards.
-func (e *entry) someKey() fix.Requirement {
+func (e *entry) someKey() explain.Requirement {
 	if e.anything {
-		return fix.Requirement{Words: "a key like " + e.name}
+		return explain.Requirement{Words: "a key like " + e.name}
 	}
-	return fix.Requirement{Words: "a key like " + e.name + " with " + e.value.words()}
+	return explain.Requirement{Words: "a key like " + e.name + " with " + e.value.words()}
 }
 
 // stringly reports whether the current value is in labels or annotations, whose values are always strings.
@@ -175,8 +175,8 @@ func (r *recorder) stringly() bool {
 }
 
 // requirement returns what a leaf requires of a value. Stringly values are strings whatever they look like.
-func (s *Scalar) requirement(have any, stringly bool) fix.Requirement {
-	h := fix.Requirement{Words: s.words(), Changes: s.changes(have, stringly)}
+func (s *Scalar) requirement(have any, stringly bool) explain.Requirement {
+	h := explain.Requirement{Words: s.words(), Changes: s.changes(have, stringly)}
 	if text, ok := have.(string); ok {
 		h.Of, h.Part = text, s.wrong(text)
 	}
@@ -184,35 +184,35 @@ func (s *Scalar) requirement(have any, stringly bool) fix.Requirement {
 }
 
 // wrong returns the part of a text that keeps a leaf from matching it.
-func (s *Scalar) wrong(text string) fix.Part {
-	var parts []fix.Part
+func (s *Scalar) wrong(text string) explain.Span {
+	var parts []explain.Span
 	for _, terms := range s.alternatives {
 		for i := range terms {
 			switch t := &terms[i]; {
 			case t.match(text):
 				continue
 			case t.op == equal:
-				parts = append(parts, fix.Against(text, t.operand))
+				parts = append(parts, explain.Against(text, t.operand))
 			case t.op == notEqual:
-				parts = append(parts, fix.Like(text, t.operand))
+				parts = append(parts, explain.Like(text, t.operand))
 			}
 			break
 		}
 	}
-	return fix.Furthest(parts...)
+	return explain.Furthest(parts...)
 }
 
-func (s *Scalar) changes(have any, stringly bool) []fix.Change {
+func (s *Scalar) changes(have any, stringly bool) []explain.Change {
 	switch raw := s.raw.(type) {
 	case nil:
-		return []fix.Change{{Remove: true}}
+		return []explain.Change{{Remove: true}}
 	case bool, int64, float64:
 		if stringly {
-			return []fix.Change{{Value: fmt.Sprint(raw)}}
+			return []explain.Change{{Value: fmt.Sprint(raw)}}
 		}
-		return []fix.Change{{Value: raw}}
+		return []explain.Change{{Value: raw}}
 	}
-	var out []fix.Change
+	var out []explain.Change
 	for _, terms := range s.alternatives {
 		for i := range terms {
 			out = append(out, terms[i].changes(have, stringly)...)
@@ -226,16 +226,16 @@ func (s *Scalar) changes(have any, stringly bool) []fix.Change {
 	return out
 }
 
-func (t *term) changes(have any, stringly bool) []fix.Change {
+func (t *term) changes(have any, stringly bool) []explain.Change {
 	switch {
 	case t.op == equal && (t.operand == "*" || t.operand == "?*"):
-		return []fix.Change{{Value: fix.Placeholder, Example: true}}
+		return []explain.Change{{Value: explain.Placeholder, Example: true}}
 	case t.op == equal && t.operand == "":
-		return []fix.Change{{Value: ""}}
+		return []explain.Change{{Value: ""}}
 	case t.op == equal && !t.wild:
-		return []fix.Change{{Value: typed(t.operand, have, stringly)}}
+		return []explain.Change{{Value: typed(t.operand, have, stringly)}}
 	case t.op == moreEqual || t.op == lessEqual:
-		return []fix.Change{{Value: typed(t.operand, have, stringly), Example: true}}
+		return []explain.Change{{Value: typed(t.operand, have, stringly), Example: true}}
 	case t.op == within:
 		return append(t.ends[0].changes(have, stringly), t.ends[1].changes(have, stringly)...)
 	case t.op == more || t.op == less:
@@ -246,9 +246,9 @@ func (t *term) changes(have any, stringly bool) []fix.Change {
 		if n++; t.op == less {
 			n -= 2
 		}
-		return []fix.Change{{Value: typed(strconv.FormatInt(n, 10), have, stringly), Example: true}}
+		return []explain.Change{{Value: typed(strconv.FormatInt(n, 10), have, stringly), Example: true}}
 	case t.op == notEqual && (t.operand == "true" || t.operand == "false"):
-		return []fix.Change{{Value: typed(strconv.FormatBool(t.operand == "false"), have, stringly)}}
+		return []explain.Change{{Value: typed(strconv.FormatBool(t.operand == "false"), have, stringly)}}
 	}
 	return nil
 }

@@ -3,7 +3,7 @@ package pattern_test
 import (
 	"testing"
 
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -22,7 +22,7 @@ func TestWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sheet := &fix.Sheet{}
+		sheet := &explain.Sheet{}
 		p.Explain(map[string]any{"f": map[string]any{"no": "scalar"}}, sheet)
 		if hints := sheet.At("/f"); len(hints) != 1 || hints[0].Words != c.want {
 			t.Errorf("%v: %+v, want %q", c.leaf, hints, c.want)

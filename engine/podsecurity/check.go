@@ -16,7 +16,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/fix"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -155,7 +155,7 @@ func (c *Check) Evaluate(object admission.Object, extra []Exclude) Outcome {
 }
 
 // Explain is like Evaluate, and also records what the level requires of each field that violates it.
-func (c *Check) Explain(object admission.Object, extra []Exclude, sheet *fix.Sheet) Outcome {
+func (c *Check) Explain(object admission.Object, extra []Exclude, sheet *explain.Sheet) Outcome {
 	found, err := podOf(object)
 	if err != nil {
 		return Outcome{Err: err}

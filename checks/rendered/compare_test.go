@@ -1,4 +1,4 @@
-package bump
+package rendered
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ func TestImagesOfSecrets(t *testing.T) {
 		return map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"image": value}}
 	}
 	named := report.Resource{APIVersion: "v1", Kind: "Secret", Name: "s"}
-	if list := ImageChanges(named, secret("aHVudGVyMg=="), secret("c3dvcmRmaXNo")); len(list) > 0 {
+	if list := imageChanges(named, secret("aHVudGVyMg=="), secret("c3dvcmRmaXNo")); len(list) > 0 {
 		t.Errorf("%+v", list)
 	}
 }
@@ -30,7 +30,7 @@ func TestImagesThatMove(t *testing.T) {
 		"swapped": {[]report.ImageChange{{From: "a", To: "b"}, {From: "b", To: "a"}}, []report.ImageChange{{From: "a", To: "b"}, {From: "b", To: "a"}}},
 		"none":    {},
 	} {
-		if got := WithoutMoved(c.list); !slices.Equal(got, c.want) {
+		if got := withoutMoved(c.list); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package bump
+package rendered
 
 import (
 	"net/url"
@@ -164,8 +164,8 @@ func moves(u render.Use) bool {
 	return false
 }
 
-// digest returns the first non-empty string, shortened to a length that people compare.
-func digest(list ...string) string {
+// firstDigest returns the first non-empty string, shortened to a length that people compare.
+func firstDigest(list ...string) string {
 	for _, s := range list {
 		if s != "" {
 			return report.Version{Ref: s}.String()

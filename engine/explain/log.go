@@ -1,9 +1,11 @@
-// Package trace is why a rule came to its outcome, as data: what was looked at, whether it held, and the values that
-// decided.
+// Package explain is what an evaluation tells beside its outcome, as data: in a log, what was looked at, whether it
+// held, and the values that decided; on a sheet, what a rule requires of the fields that fail it, in words and as values
+// to try.
 //
-// Whoever looks (blocks that match, conditions, patterns, expressions) writes steps into a log while it evaluates.
-// There is none mostly: all of them ask first whether anybody wants to know, and do nothing else then.
-package trace
+// Whoever evaluates (blocks that match, conditions, patterns, expressions) writes into them. Mostly there are none: all
+// ask first whether anybody wants to know, and do nothing else then. The engine tries the values of a sheet before it
+// suggests them.
+package explain
 
 import (
 	"slices"

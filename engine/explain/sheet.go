@@ -1,8 +1,4 @@
-// Package fix describes what a rule requires of the fields that fail it: in words, and as values to try.
-//
-// Patterns, conditions, expressions and controls add requirements to a sheet while they evaluate an object again. The
-// engine tries the values before it suggests them.
-package fix
+package explain
 
 import (
 	"fmt"
@@ -22,7 +18,7 @@ type Requirement struct {
 	Changes []Change // worth trying, the best first
 	// Of is the text that was compared: the field or a part of it. Part is the wrong part of that text.
 	Of   string
-	Part Part
+	Part Span
 }
 
 // Change is a value to write, or a field to remove.

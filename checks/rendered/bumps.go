@@ -1,5 +1,4 @@
-// Package bump lists what new versions of remote sources (charts, remote bases, files) change in the cluster.
-package bump
+package rendered
 
 import (
 	"context"
@@ -15,13 +14,13 @@ import (
 // maxBumps is how many roots are listed.
 const maxBumps = 200
 
-// Of lists, for the roots that the change affects, what new versions of their remote sources change. more is the number
+// Bumps lists, for the roots that the change affects, what new versions of their remote sources change. more is the number
 // of omitted roots. findings are those of the check.
-func Of(ctx context.Context, sides *diff.Sides, roots []*diff.Root, findings []report.Finding) (
+func Bumps(ctx context.Context, sides *diff.Sides, roots []*diff.Root, findings []report.Finding) (
 	list []report.Bump, more int,
 ) {
 	list = []report.Bump{}
-	room := maxReport
+	room := maxAllBumps
 	for _, r := range roots {
 		if ctx.Err() != nil {
 			break
@@ -102,19 +101,19 @@ func sentence(s string) string {
 	return s
 }
 
-// Changed returns warnings for exact versions whose content differs from the first fetch.
-func Changed(roots []*diff.Root) (list []report.Problem) {
+// ChangedSources returns warnings for exact versions whose content differs from the first fetch.
+func ChangedSources(roots []*diff.Root) (list []report.Problem) {
 	for _, u := range uses(roots, func(u render.Use) bool { return u.Changed != "" }) {
 		list = append(list, report.Problem{Path: u.Where.Path, Line: u.Where.Line, Message: nameOf(u.Want) + " " +
 			report.Version{Ref: u.Want.Ref, Revision: u.Revision}.String() + ": this version has changed its content " +
-			"since it was first fetched (" + digest(u.Changed) + ", now " + digest(u.Digest, u.Tree) + "): ask " +
+			"since it was first fetched (" + firstDigest(u.Changed) + ", now " + firstDigest(u.Digest, u.Tree) + "): ask " +
 			"its publisher whether that is intended"})
 	}
 	return list
 }
 
-// Resolved lists the revisions of references that move, such as branches.
-func Resolved(roots []*diff.Root) (list []report.Resolved) {
+// ResolvedSources lists the revisions of references that move, such as branches.
+func ResolvedSources(roots []*diff.Root) (list []report.Resolved) {
 	for _, u := range uses(roots, moves) {
 		list = append(list, report.Resolved{Name: nameOf(u.Want), Ref: u.Want.Ref, Revision: u.Revision,
 			Path: u.Where.Path, Line: u.Where.Line})

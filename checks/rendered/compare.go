@@ -1,4 +1,4 @@
-package bump
+package rendered
 
 import (
 	"maps"
@@ -18,7 +18,7 @@ const (
 	maxDiffLines = 120       // for one resource
 	maxDiffBytes = 16 << 10  // for one resource
 	maxBump      = 128 << 10 // bytes of the differences of one root
-	maxReport    = 1 << 20   // bytes of all differences
+	maxAllBumps  = 1 << 20   // bytes of all differences
 )
 
 // comparison compares the objects of a root on both sides.
@@ -46,7 +46,7 @@ func (c *comparison) resources(pairs []*diff.Pair) {
 			listed(c, &b.Removed, named)
 		case diff.Same(was, now):
 			continue
-		case SameButVersion(was, now):
+		case sameButVersion(was, now):
 			b.Relabeled++
 			continue
 		default:
@@ -56,7 +56,7 @@ func (c *comparison) resources(pairs []*diff.Pair) {
 			}
 			b.Changed = append(b.Changed, c.change(named, p.Old, p.New))
 		}
-		for _, i := range ImageChanges(named, was, now) {
+		for _, i := range imageChanges(named, was, now) {
 			listed(c, &b.Images, i)
 		}
 		if crd := crdChange(named, was, now); crd != nil {
@@ -66,7 +66,7 @@ func (c *comparison) resources(pairs []*diff.Pair) {
 			listed(c, &b.Grants, *g)
 		}
 	}
-	b.Images = WithoutMoved(b.Images)
+	b.Images = withoutMoved(b.Images)
 }
 
 // listed adds an element to a list of the bump, up to the list's limit.
@@ -111,8 +111,8 @@ func unified(hunks []report.DiffHunk, maxLines, maxBytes int) (text string, left
 // versionLabels are labels with the version of a chart.
 var versionLabels = map[string]bool{"helm.sh/chart": true, "app.kubernetes.io/version": true, "chart": true}
 
-// SameButVersion reports whether two values differ in version labels only.
-func SameButVersion(a, b any) bool {
+// sameButVersion reports whether two values differ in version labels only.
+func sameButVersion(a, b any) bool {
 	switch was := a.(type) {
 	case map[string]any:
 		now, ok := b.(map[string]any)
@@ -121,14 +121,14 @@ func SameButVersion(a, b any) bool {
 			if key == "labels" {
 				value, other = unversioned(value), unversioned(other)
 			}
-			if !both || !SameButVersion(value, other) {
+			if !both || !sameButVersion(value, other) {
 				return false
 			}
 		}
 		return ok && len(was) == len(now)
 	case []any:
 		now, ok := b.([]any)
-		return ok && slices.EqualFunc(was, now, SameButVersion)
+		return ok && slices.EqualFunc(was, now, sameButVersion)
 	}
 	return diff.Same(a, b)
 }
@@ -144,8 +144,8 @@ func unversioned(labels any) any {
 	return m
 }
 
-// ImageChanges lists the images of containers that differ. Values of a Secret are no images, whatever their keys are.
-func ImageChanges(named report.Resource, was, now map[string]any) (list []report.ImageChange) {
+// imageChanges lists the images of containers that differ. Values of a Secret are no images, whatever their keys are.
+func imageChanges(named report.Resource, was, now map[string]any) (list []report.ImageChange) {
 	if named.Kind == crdKind || named.Kind == "Secret" {
 		return nil
 	}
@@ -159,9 +159,9 @@ func ImageChanges(named report.Resource, was, now map[string]any) (list []report
 	return list
 }
 
-// WithoutMoved drops images that one container stops to use and another begins to use, since they are neither new nor
+// withoutMoved drops images that one container stops to use and another begins to use, since they are neither new nor
 // gone.
-func WithoutMoved(list []report.ImageChange) []report.ImageChange {
+func withoutMoved(list []report.ImageChange) []report.ImageChange {
 	before, after := map[string]bool{}, map[string]bool{}
 	for _, i := range list {
 		before[i.From], after[i.To] = true, true

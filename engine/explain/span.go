@@ -1,36 +1,36 @@
-package fix
+package explain
 
 import (
 	"strings"
 	"unicode"
 )
 
-// Part is a part of a text, in bytes. The zero value means the whole text, or an unknown part.
-type Part struct{ From, To int }
+// Span is a part of a text, in bytes. The zero value means the whole text, or an unknown part.
+type Span struct{ From, To int }
 
 // In returns which part of a field's text a requirement is about: the rule may have compared only a part of the text,
 // such as the tag of an image.
-func (h Requirement) In(text string) Part {
+func (h Requirement) In(text string) Span {
 	if h.Of == "" || text == "" {
-		return Part{}
+		return Span{}
 	}
 	at := placeOf(h.Of, text)
-	if at == (Part{}) || h.Part == (Part{}) {
+	if at == (Span{}) || h.Part == (Span{}) {
 		return at.unless(len(text))
 	}
-	return Part{at.From + h.Part.From, at.From + h.Part.To}.unless(len(text))
+	return Span{at.From + h.Part.From, at.From + h.Part.To}.unless(len(text))
 }
 
 // unless returns the zero value if the part is the whole text.
-func (p Part) unless(length int) Part {
+func (p Span) unless(length int) Span {
 	if p.From <= 0 && p.To >= length || p.From >= p.To {
-		return Part{}
+		return Span{}
 	}
 	return p
 }
 
 // placeOf returns where a text has one of its parts.
-func placeOf(part, text string) Part {
+func placeOf(part, text string) Span {
 	at := strings.Index(text, part)
 	switch {
 	case at < 0 && (part == "docker.io" || part == "index.docker.io"): // of an image that names no registry
@@ -38,23 +38,23 @@ func placeOf(part, text string) Part {
 		if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
 			name = name[:i]
 		}
-		return Part{0, len(name)}
+		return Span{0, len(name)}
 	case at < 0:
-		return Part{}
+		return Span{}
 	case at == strings.LastIndex(text, part):
 	case strings.HasSuffix(text, ":"+part):
 		at = len(text) - len(part)
 	case strings.HasPrefix(text, part+"/"):
 	default:
-		return Part{}
+		return Span{}
 	}
-	return Part{at, at + len(part)}
+	return Span{at, at + len(part)}
 }
 
 // Against returns the part of a text that keeps it from matching a pattern with wildcards: the first character that
 // differs from the start of the pattern, or else the last one that differs from its end. Without wildcards it is
 // everything from the first to the last difference.
-func Against(text, pattern string) Part {
+func Against(text, pattern string) Span {
 	first, last := strings.IndexAny(pattern, "*?"), strings.LastIndexAny(pattern, "*?")
 	begin, end := pattern, pattern
 	if first >= 0 {
@@ -70,18 +70,18 @@ func Against(text, pattern string) Part {
 	}
 	switch {
 	case first < 0:
-		return Part{from, len(text) - to}.unless(len(text))
+		return Span{from, len(text) - to}.unless(len(text))
 	case from < len(begin) && from < len(text):
-		return Part{from, from + 1}
+		return Span{from, from + 1}
 	case from == len(begin) && to < len(end) && to < len(text):
-		return Part{len(text) - to - 1, len(text) - to}
+		return Span{len(text) - to - 1, len(text) - to}
 	}
-	return Part{}
+	return Span{}
 }
 
 // Like returns the part of a text that matches a pattern with wildcards: from the first to the last literal of the
 // pattern, without separators around it.
-func Like(text, pattern string) Part {
+func Like(text, pattern string) Span {
 	words := strings.FieldsFunc(pattern, func(r rune) bool { return r == '*' || r == '?' })
 	from, to := len(text), 0
 	for i, w := range words {
@@ -90,7 +90,7 @@ func Like(text, pattern string) Part {
 			at = len(text) - len(w)
 		}
 		if at < to {
-			return Part{}
+			return Span{}
 		}
 		from, to = min(from, at), at+len(w)
 	}
@@ -100,7 +100,7 @@ func Like(text, pattern string) Part {
 	for from < to && isSign(text[to-1]) {
 		to--
 	}
-	return Part{from, to}.unless(len(text))
+	return Span{from, to}.unless(len(text))
 }
 
 func isSign(c byte) bool {
@@ -109,9 +109,9 @@ func isSign(c byte) bool {
 
 // Furthest returns the part that starts last: if several patterns are possible, it belongs to the one that was most
 // likely meant. It returns the zero value if one of the parts is zero.
-func Furthest(parts ...Part) (out Part) {
+func Furthest(parts ...Span) (out Span) {
 	for i, p := range parts {
-		if p == (Part{}) {
+		if p == (Span{}) {
 			return p
 		}
 		if i == 0 || p.From > out.From {
