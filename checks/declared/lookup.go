@@ -98,8 +98,11 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 	if d.tip == nil || was == now && !looked {
 		return after, ok
 	}
-	earlier, _, _ := find(was, false)
+	earlier, blind, _ := find(was, false)
 	before, had := a.choose(earlier)
+	if ok && group == "" && kind == "Namespace" && len(earlier)+len(blind) == 0 && !d.tip.inUse(ctx, name) {
+		before, had = created(name), true
+	}
 	if ok != had || !reflect.DeepEqual(before, after) {
 		for _, e := range slices.Concat(earlier, current) {
 			a.alter(e.id)
@@ -109,6 +112,29 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 		return before, had
 	}
 	return after, ok
+}
+
+// created returns a Namespace as the API server creates it where nothing gives it labels: the earlier state of one that the
+// change adds. A rule that its own labels would let pass is asked about it, too.
+func created(name string) admission.Object {
+	return admission.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name,
+		"labels": map[string]any{"kubernetes.io/metadata.name": name}}}
+}
+
+// inUse reports whether a root that the change affects has an object in a namespace, which then exists.
+func (d *Objects) inUse(ctx context.Context, namespace string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := slices.DeleteFunc(slices.Collect(maps.Keys(d.touched)), func(r roots.Root) bool { return !d.set.Has(r) })
+	d.render(ctx, list)
+	return slices.ContainsFunc(list, func(root roots.Root) bool {
+		for id := range d.namesOf(root) {
+			if id.Namespace == namespace {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // List implements admission.Cluster. The list is unknown if one of its objects is, or if a release may have more

@@ -67,8 +67,12 @@ func (p *Pair) Writes(path, field string) bool {
 	documents, _ := doc.Parse(path, data, p.head.Roots.Options().Limits)
 	return slices.ContainsFunc(documents, func(n *yaml.Node) bool {
 		object, _ := doc.Value(n, false).(map[string]any)
-		_, has := jsonpointer.Lookup(object, field)
-		return has && object["kind"] == p.New.Object["kind"]
+		items, _ := object["items"].([]any) // of a List
+		return slices.ContainsFunc(append(items, object), func(one any) bool {
+			object, _ := one.(map[string]any)
+			_, has := jsonpointer.Lookup(object, field)
+			return has && object["kind"] == p.New.Object["kind"]
+		})
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -54,13 +55,13 @@ func previewTests(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 	return problems, nil
 }
 
-// testFiles lists the tests of the head that the change can make fail. These are tests that it edits or whose folder it
-// edits, tests beside or below a policy or exception that it edits, and tests that name one.
+// testFiles lists the tests of the head that the change can make fail. These are tests that it edits or beside which it
+// edits a manifest, tests beside or below a policy or exception that it edits, and tests that name one.
 func testFiles(t *diff.Trees, e *rules.Edits) ([]string, error) {
 	found := map[string]bool{}
 	for _, d := range t.Differences {
 		name := path.Join(path.Dir(d.Path), roots.PolicyTestName)
-		if entry, err := t.Head.Tree.Entry(name); err == nil && entry.Kind == tree.File && t.ProposesRules() {
+		if entry, err := t.Head.Tree.Entry(name); err == nil && entry.Kind == tree.File && graph.IsManifestName(d.Path) && t.ProposesRules() {
 			found[name] = true
 		}
 	}

@@ -30,7 +30,7 @@ type Value struct{ Old, New string }
 func (f *File) Edit(data []byte, e Edits) (*File, []byte, bool) {
 	editor := doc.NewEditor(data)
 	editor.KeepLines = true
-	if editor.Len() != 1 {
+	if editor.Len() == 0 { // kustomize reads the first document only
 		return nil, nil, false
 	}
 	gone := map[string][]int{} // by list

@@ -39,6 +39,8 @@ func TestEdit(t *testing.T) {
 			want: "resources: [new]\ncomponents:\n  - x\n"},
 		{name: "components in JSON", data: `{"components": ["a"]}`, components: []string{"x"},
 			want: `{"components": [x, a]}`},
+		{name: "documents that kustomize does not read", data: "resources: [" + url + "]\n---\n# nothing\n",
+			want: "resources: [new]\n---\n# nothing\n"},
 		{name: "aliases elsewhere", data: "commonLabels: &l {a: b}\nresources: [" + url + "]\ncommonAnnotations: *l\n",
 			want: "commonLabels: &l {a: b}\nresources: [new]\ncommonAnnotations: *l\n"},
 		{name: "an alias in what is written anew", data: "namePrefix: &a x-\nresources:\n- >-\n  " + url + "\n- *a\n",
