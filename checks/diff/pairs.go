@@ -301,7 +301,7 @@ func Renewed(list []*Pair) []*Pair {
 		if p.Operation != admission.Update || !p.hook && !expires(p.Old.Object) {
 			continue
 		}
-		if !expires(p.Old.Object) && !unknown.Hook(p.Old.Object) {
+		if !expires(p.Old.Object) && unknown.Phase(p.Old.Object) == gitops.Applied {
 			deleted := *p
 			deleted.Operation, deleted.New = admission.Delete, nil
 			list = append(list, &deleted)

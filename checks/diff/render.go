@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -104,7 +105,9 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	inBase, inHead := !s.All && s.Trees.Base.Roots.Has(root), s.Trees.Head.Roots.Has(root)
 	at := s.placement(root, inBase, inHead)
 	var before []*render.Resource
+	was, as := deployers{nil}, deployersOf(s.Trees.Head.Roots, root)
 	if inBase {
+		was = deployersOf(s.Trees.Base.Roots, root)
 		old, problems, err := s.Base.Render(ctx, root)
 		if err != nil {
 			return nil, err
@@ -170,12 +173,10 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	case root.Kind == roots.Folder:
 		out.Moved = Pairs(root, outside(Both(before, after), s.Trees.Head.Roots.Files(root)), nil, false)
 	}
-	as := deployersOf(s.Trees.Head.Roots, root)
+	unsent := func(p *Pair) bool { return !p.sent(was, as) }
+	out.Pairs, out.Moved = slices.DeleteFunc(out.Pairs, unsent), slices.DeleteFunc(out.Moved, unsent)
 	for _, p := range slices.Concat(out.Pairs, out.Moved) {
 		p.Old, p.New, p.Before = admitted(p.Old), admitted(p.New), admitted(p.Before)
-		if p.New != nil {
-			p.Recreate, p.hook = as.all(p.New, (*gitops.Deployment).Forces), as.all(p.New, (*gitops.Deployment).Hook)
-		}
 		at.place(p)
 	}
 	return out, nil
@@ -194,9 +195,31 @@ func deployersOf(set *deploy.Set, root roots.Root) (list deployers) {
 	return list
 }
 
-// all reports whether something is true of each deployer of a resource.
-func (list deployers) all(r *render.Resource, is func(*gitops.Deployment, map[string]any) bool) bool {
-	return !slices.ContainsFunc(list, func(d *gitops.Deployment) bool { return !is(d, r.Object) })
+// phases returns what each deployer does with a resource.
+func (list deployers) phases(r *render.Resource) (out []gitops.Phase) {
+	for _, d := range list {
+		out = append(out, d.Phase(r.Object))
+	}
+	return out
+}
+
+// sent limits a pair to what the deployers of both sides send to the cluster, and reports whether that is anything. An
+// object that one of them did not send until now is created.
+func (p *Pair) sent(was, as deployers) bool {
+	if p.New != nil {
+		phase := slices.Min(as.phases(p.New))
+		p.hook = phase == gitops.Renewed || phase == gitops.Deferred
+		p.Recreate = !slices.ContainsFunc(as, func(d *gitops.Deployment) bool { return !d.Forces(p.New.Object) })
+		switch earlier := cmp.Or(p.Old, p.Before); {
+		case phase == gitops.Skipped || phase == gitops.Ignored && p.Old == nil:
+			return false
+		case phase == gitops.Ignored:
+			p.Operation, p.New = admission.Delete, nil
+		case earlier != nil && phase < gitops.Deferred && slices.Max(was.phases(earlier)) >= gitops.Deferred:
+			p.Operation, p.Old, p.Before = admission.Create, nil, nil
+		}
+	}
+	return p.New != nil || slices.Min(was.phases(p.Old)) < gitops.Deferred
 }
 
 func (s Sides) now(ctx context.Context, root roots.Root, remains bool) (*render.Rendering, []doc.Error, error) {

@@ -15,14 +15,14 @@ func (d *Deployment) Keeps(object map[string]any, gone bool) bool {
 	const resourcePolicy = "helm.sh/resource-policy"
 	switch d.Kind {
 	case Flux:
-		return gone && d.Orphans || !gone && d.Unpruned || has(fluxGroup+"/prune", "disabled") || has(fluxGroup+"/reconcile", "disabled")
+		return gone && d.Orphans || !gone && d.Unpruned || marked(object, "prune", "disabled") || d.Phase(object) == Skipped
 	case FluxHelm:
-		return has(resourcePolicy, "keep") || d.Hook(object)
+		return has(resourcePolicy, "keep") || d.Phase(object) > Applied
 	}
 	if gone {
 		return d.Orphans || has(syncOptions, "Delete=false") || has(resourcePolicy, "keep")
 	}
-	return has(syncOptions, "Prune=false") || d.Hook(object)
+	return has(syncOptions, "Prune=false") || d.Phase(object) > Applied
 }
 
 // Forces reports whether an object that cannot be updated is deleted and created again. The deployment or an annotation
@@ -30,28 +30,63 @@ func (d *Deployment) Keeps(object map[string]any, gone bool) bool {
 // Replace=true alone, and force of Flux (https://fluxcd.io/flux/components/kustomize/kustomizations/#force). If d is nil,
 // the deployment is unknown, and each annotation counts.
 func (d *Deployment) Forces(object map[string]any) bool {
-	has := options(object)
-	return d != nil && d.Recreate || d.by(Flux) && has(fluxGroup+"/force", "enabled") || d.by(argo...) && has(syncOptions, "Force=true")
+	return d != nil && d.Recreate || d.by(Flux) && marked(object, "force", "enabled") ||
+		d.by(argo...) && options(object)(syncOptions, "Force=true")
 }
 
-// Hook reports whether a deployment runs an object as a hook, and deletes the former one before, or after it succeeded.
-// Such an object is always created, never updated (https://helm.sh/docs/topics/charts_hooks/,
-// https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/). If d is nil, the deployment is unknown, and each
-// annotation counts.
-func (d *Deployment) Hook(object map[string]any) bool {
+// Phase is what a deployment does with an object when it is synchronized.
+type Phase int
+
+// Phases. Of an object that is Deferred or more, the cluster has nothing yet.
+const (
+	Applied  Phase = iota // the object is created or updated
+	Renewed               // a hook: the former object is deleted, before or after it succeeded, and a new one is created
+	Deferred              // a hook of a failed synchronization, a deletion, a rollback or a test
+	Ignored               // a hook that never runs; an object that becomes one is deleted
+	Skipped               // nothing is sent; an object in the cluster stays as it is
+)
+
+// Phase returns the phase of an object (https://helm.sh/docs/topics/charts_hooks/,
+// https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/,
+// https://fluxcd.io/flux/components/kustomize/kustomizations/#controlling-the-apply-behavior-of-resources). Flux creates an
+// object with IfNotPresent in a new cluster, so it is Applied. If d is nil, the deployment is unknown: each annotation of a
+// hook counts, and the object is sent.
+func (d *Deployment) Phase(object map[string]any) Phase {
 	const argoHook, helmHook, policy = "argocd.argoproj.io/hook", "helm.sh/hook", "-delete-policy"
 	has := options(object)
-	switch {
-	case d.by(argo...) && has(argoHook):
-		if has(argoHook, "Skip") {
-			return false
-		}
-	case !has(helmHook) || has(helmHook, "crd-install") || !d.by(FluxHelm) && !d.by(argo...):
-		return false
-	}
+	ofArgo := d.by(argo...) && has(argoHook)
+	skip := ofArgo && has(argoHook, "Skip")
+	ofHelm := (d.by(FluxHelm) || d.by(argo...)) && has(helmHook) && !has(helmHook, "crd-install")
 	stays := has(argoHook+policy, "HookFailed") || has(helmHook+policy, "hook-failed")
-	return !stays || has(argoHook+policy, "BeforeHookCreation", "HookSucceeded") ||
-		has(helmHook+policy, "before-hook-creation", "hook-succeeded")
+	switch {
+	case d != nil && d.Kind == Flux && (marked(object, "reconcile", "disabled") || marked(object, "ssa", "Ignore")):
+		return Skipped
+	case !ofArgo && !ofHelm || d == nil && skip:
+		return Applied
+	case d == nil, ofArgo && has(argoHook, "PreSync", "Sync", "PostSync"),
+		ofHelm && !skip && has(helmHook, "pre-install", "post-install", "pre-upgrade", "post-upgrade"):
+		if stays && !has(argoHook+policy, "BeforeHookCreation", "HookSucceeded") &&
+			!has(helmHook+policy, "before-hook-creation", "hook-succeeded") {
+			return Applied
+		}
+		return Renewed
+	case d.Kind == FluxHelm, ofArgo && has(argoHook, "SyncFail", "PreDelete", "PostDelete"),
+		has(helmHook, "pre-delete", "post-delete"):
+		return Deferred
+	case skip:
+		return Skipped
+	}
+	return Ignored
+}
+
+// marked reports whether a label or an annotation of Flux has a value, in any letter case.
+func marked(object map[string]any, key, value string) bool {
+	metadata, _ := object["metadata"].(map[string]any)
+	return slices.ContainsFunc([]string{"labels", "annotations"}, func(in string) bool {
+		of, _ := metadata[in].(map[string]any)
+		text, _ := of[fluxGroup+"/"+key].(string)
+		return strings.EqualFold(text, value)
+	})
 }
 
 // by reports whether a deployment has one of some kinds, or is unknown.
