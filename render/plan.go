@@ -161,7 +161,7 @@ func (b *builder) layer(p *plan, dir string, above []string, missing doc.Error,
 			continue
 		}
 		if in.Role == kustomization.Plugin {
-			p.plugins(documents, in.Field, func(_ *yaml.Node, unknown bool, format string, args ...any) {
+			b.plugins(p, dir, documents, in.Field, func(_ *yaml.Node, unknown bool, format string, args ...any) {
 				refuse(in.Node, unknown, format, args...)
 			})
 		}
@@ -266,33 +266,31 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 	case ref.Role == kustomization.Resource || ref.Role == kustomization.Patch:
 		b.manifest(p, layer, ref, real, errorOf)
 	case ref.Role == kustomization.Plugin:
-		if data, id, err := b.read(real); err == nil && ref.Field == "generators" {
+		data, id, err := b.read(real)
+		if err == nil && !isMounted(real) {
+			p.reads[real] = id // kustomize does not read what is left out, so record it here
+		}
+		if err == nil && ref.Field == "generators" {
 			documents, err := doc.Parse(real, data, b.limits.Source)
 			if list := b.generators(f, entryOf(f, ref), real, documents); err == nil && len(list) > 0 {
-				if !isMounted(real) {
-					p.reads[real] = id // kustomize does not read it, so record it here
-				}
 				for _, chart := range list {
 					b.inflate(p, layer, chart, above)
 				}
 				return
 			}
 			if err == nil && b.encrypted(p, layer, entryOf(f, ref), real, documents, above) {
-				if !isMounted(real) {
-					p.reads[real] = id
-				}
 				return
 			}
 		}
 		layer.Plugins = append(layer.Plugins,
 			origin.Plugin{Field: ref.Field, Entry: ref.Value, Part: origin.Part{Path: real}})
-		b.plugin(p, real, report, errorOf)
+		b.plugin(p, f.Dir, real, report, errorOf)
 	}
 }
 
 // plugin refuses plugins that are programs, as only kustomize's own plugins are run
 // (https://kubectl.docs.kubernetes.io/references/kustomize/glossary/#plugin).
-func (b *builder) plugin(p *plan, name string, report func(doc.Error), errorOf func(string, ...any) doc.Error) {
+func (b *builder) plugin(p *plan, dir, name string, report func(doc.Error), errorOf func(string, ...any) doc.Error) {
 	data, _, err := b.read(name)
 	if err != nil {
 		report(errorOf("%s cannot be read", name))
@@ -303,14 +301,15 @@ func (b *builder) plugin(p *plan, name string, report func(doc.Error), errorOf f
 	if errors.As(err, &e) {
 		report(*e)
 	}
-	p.plugins(documents, "path", func(at *yaml.Node, unknown bool, format string, args ...any) {
+	b.plugins(p, dir, documents, "path", func(at *yaml.Node, unknown bool, format string, args ...any) {
 		report(doc.Error{Path: name, Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...),
 			Unknown: unknown})
 	})
 }
 
-// plugins refuses configurations of plugins that fetch or run something. field is the field that contains them.
-func (p *plan) plugins(documents []*yaml.Node, field string, refuse func(*yaml.Node, bool, string, ...any)) {
+// plugins refuses configurations of plugins that fetch or run something. field is the field that contains them, and dir
+// the folder of the kustomization.
+func (b *builder) plugins(p *plan, dir string, documents []*yaml.Node, field string, refuse func(*yaml.Node, bool, string, ...any)) {
 	for _, d := range documents {
 		if at := fetched(d, false); at != nil {
 			refuse(at, true, notFetched, field, at.Value)
@@ -319,9 +318,23 @@ func (p *plan) plugins(documents []*yaml.Node, field string, refuse func(*yaml.N
 			refuse(d, true, "the generator %s needs the helm program: Lintel does not run it, so what it generates "+
 				"is not checked; render the chart into a file", kind)
 		} else if doc.Text(d, "apiVersion") != "builtin" {
+			b.runs(p, dir, d)
 			refuse(d, true, "configures the plugin %q, which is a program: Lintel does not run it, so what it does is not "+
 				"checked", kind)
 		}
+	}
+}
+
+// runs records the files of a folder that the configuration of a program names: it may be one of them, or read it.
+func (b *builder) runs(p *plan, dir string, n *yaml.Node) {
+	for _, word := range strings.FieldsFunc(n.Value, func(r rune) bool { return strings.ContainsRune(" \t\n\"'{}[],=", r) }) {
+		real, e, err := b.lookup(path.Join(dir, word))
+		if err == nil && e.Kind == tree.File && !isMounted(real) {
+			p.reads[real] = e.ID
+		}
+	}
+	for _, child := range n.Content {
+		b.runs(p, dir, child)
 	}
 }
 
