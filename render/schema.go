@@ -2,6 +2,7 @@ package render
 
 import (
 	"errors"
+	_ "unsafe" // for go:linkname
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -12,6 +13,14 @@ import (
 
 var errCrashed = errors.New(
 	"kustomize crashed on this kustomization: look for fields that are null or of the wrong type")
+
+// kustomizeVersion is the version that buildMetadata writes into a label. The program kustomize sets it when it is built; by
+// default it is the version of the main module, which a label may not contain.
+//
+//go:linkname kustomizeVersion sigs.k8s.io/kustomize/api/provenance.version
+var kustomizeVersion string
+
+func init() { kustomizeVersion = "v5.8.0" }
 
 // runKustomize builds the kustomization of a folder. If it sets a schema of its own, no other build runs at the same
 // time. A panic of kustomize is returned as an error. Changes of the global schema are reset.
