@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -66,8 +67,8 @@ func (p *pairs) submodules() error {
 	}
 	for _, d := range list {
 		if d.New != nil && !t.Head.Roots.Excludes(d.Path) {
-			p.not(path.Dir(d.Path), d.Path, "is a submodule, whose files are in another repository: what is deployed from it "+
-				"is not checked")
+			p.notChecked = append(p.notChecked, report.NotChecked{Root: path.Dir(d.Path), Path: d.Path, Changed: true,
+				Reason: "is a submodule, whose files are in another repository: what is deployed from it is not checked"})
 		}
 	}
 	return nil

@@ -128,7 +128,7 @@ func (r *Report) Sort(changed func(path string) bool) {
 	}
 	r.Warnings = slices.Compact(r.Warnings)
 	for i := range r.NotChecked {
-		r.NotChecked[i].Changed = changed(r.NotChecked[i].Path)
+		r.NotChecked[i].Changed = r.NotChecked[i].Changed || changed(r.NotChecked[i].Path)
 	}
 	slices.SortFunc(r.NotChecked, func(a, b NotChecked) int { return a.Problem().Compare(b.Problem()) })
 	r.NotChecked = slices.Compact(r.NotChecked)
