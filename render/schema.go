@@ -2,6 +2,7 @@ package render
 
 import (
 	"errors"
+	"sync"
 	_ "unsafe" // for go:linkname
 
 	"go.yaml.in/yaml/v3"
@@ -20,7 +21,7 @@ var errCrashed = errors.New(
 //go:linkname kustomizeVersion sigs.k8s.io/kustomize/api/provenance.version
 var kustomizeVersion string
 
-func init() { kustomizeVersion = "v5.8.0" }
+var setVersion = sync.OnceFunc(func() { kustomizeVersion = "v5.8.0" })
 
 // runKustomize builds the kustomization of a folder. If it sets a schema of its own, no other build runs at the same
 // time. A panic of kustomize is returned as an error. Changes of the global schema are reset.
@@ -44,6 +45,7 @@ func build(fsys *fileSystem, dir string) (nodes []*yaml.Node, err error) {
 			nodes, err = nil, errCrashed
 		}
 	}()
+	setVersion()
 	options := krusty.MakeDefaultOptions()
 	if fsys.builder.index.Unrestricted() {
 		options.LoadRestrictions = types.LoadRestrictionsNone
