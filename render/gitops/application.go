@@ -244,7 +244,7 @@ func (r *reader) withSourceFiles(s *field, d *Deployment) *field {
 	for _, p := range sourceFiles(r.Tree, d.Path, d) {
 		patch, problem := r.readFile(p)
 		if r.problem(problem); len(patch) > 0 {
-			merged = merged.merge(patch[0])
+			merged = merged.merge(patch[0], false)
 		}
 	}
 	if merged == s {

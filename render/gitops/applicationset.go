@@ -2,10 +2,12 @@ package gitops
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -140,8 +142,25 @@ func (e *expander) patch(app, patch *field, s set) (*field, error) {
 	if len(documents) == 0 {
 		return app, nil
 	}
-	return app.merge(made(fieldOfNode("", documents[0]).plain(), patch.Where)), nil
+	change := made(fieldOfNode("", documents[0]).plain(), patch.Where)
+	data, err := json.Marshal(change)
+	switch {
+	case !change.present():
+		return app, nil
+	case change.Fields == nil:
+		return nil, located(patch, errors.New("the templatePatch is not a map once it is filled in"))
+	case err != nil || otherDirective.Match(knownDirective.ReplaceAll(data, nil)):
+		return nil, located(patch, unknown("the templatePatch has a directive that Lintel does not apply"))
+	}
+	return app.merge(change, true), nil
 }
+
+// Directives of strategic merge patches
+// (https://github.com/kubernetes/community/blob/main/contributors/devel/sig-api-machinery/strategic-merge-patch.md).
+var (
+	knownDirective = regexp.MustCompile(`"\$patch":"(replace|delete)"`)
+	otherDirective = regexp.MustCompile(`"\$(patch"|retainKeys"|setElementOrder/|deleteFromPrimitiveList/)`)
+)
 
 // expander runs the generators of one ApplicationSet.
 type expander struct {

@@ -283,19 +283,26 @@ func (f *field) plain() any {
 	return f.Scalar
 }
 
-// merge returns f with a JSON merge patch (RFC 7386) applied.
-func (f *field) merge(patch *field) *field {
-	if f == nil || f.Fields == nil || patch.Fields == nil {
+// merge returns f with a JSON merge patch (RFC 7386) applied. A strategic merge patch of an Application differs only in the
+// directive "$patch", because none of its lists has a merge key.
+func (f *field) merge(patch *field, strategic bool) *field {
+	empty := &field{Fields: map[string]*field{}, Where: patch.Where}
+	switch directive := patch.text("$patch"); {
+	case patch.Fields == nil || strategic && directive == "replace":
 		return patch
+	case strategic && directive == "delete":
+		return empty
+	case f == nil || f.Fields == nil:
+		f = empty
 	}
 	out := f.clone()
 	for _, k := range patch.Keys {
-		switch v := patch.Fields[k]; {
-		case !v.present():
+		old, v := f.Fields[k], patch.Fields[k]
+		if !v.present() || strategic && v.present("$patch") && (old == nil || old.Fields == nil) {
 			delete(out.Fields, k)
 			out.Keys = slices.DeleteFunc(out.Keys, func(key string) bool { return key == k })
-		default:
-			out.put(k, f.Fields[k].merge(v))
+		} else {
+			out.put(k, old.merge(v, strategic))
 		}
 	}
 	return out
