@@ -363,12 +363,12 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 		if err != nil {
 			return nil, err
 		}
-		index, needs, err := byKeys(sets, keys)
+		index, other, err := byKeys(sets, keys)
 		if err != nil {
 			return nil, located(child, err)
 		}
 		if i == 0 {
-			base, open = sets, len(sets) == 1 && sets[0].needs != nil
+			base, open = sets, len(sets) == 1 && !sets[0].matches(keys)
 			continue
 		}
 		if open {
@@ -377,11 +377,10 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 		}
 		for k := range base {
 			override, ok := index[keyOf(base[k], keys)]
-			ok = ok && has(base[k].values, keys[0])
-			if ok {
+			if ok && base[k].matches(keys) {
 				base[k].values = e.override(base[k].values, sets[override].values)
 			}
-			base[k].needs, base[k].guess = cmp.Or(base[k].needs, needs), base[k].guess || needs != nil
+			base[k].needs, base[k].guess = cmp.Or(base[k].needs, other), base[k].guess || other != nil
 		}
 	}
 	return base, nil
@@ -421,12 +420,19 @@ func (e *expander) override(values, by map[string]any) map[string]any {
 	return out
 }
 
+// keyOf returns the JSON of the merge keys, by which Argo CD compares sets. A missing value equals null.
 func keyOf(s set, keys []string) string {
-	var b strings.Builder
+	var list []any
 	for _, k := range keys {
-		fmt.Fprintf(&b, "%q=%q,", k, fmt.Sprint(s.values[k]))
+		list = append(list, s.values[k])
 	}
-	return b.String()
+	data, _ := json.Marshal(list)
+	return string(data)
+}
+
+// matches reports whether the values of the merge keys are known.
+func (s set) matches(keys []string) bool {
+	return s.needs == nil || !slices.ContainsFunc(keys, func(k string) bool { return !has(s.values, k) })
 }
 
 func byKeys(sets []set, keys []string) (index map[string]int, needs *need, err error) {
