@@ -29,7 +29,7 @@ type set struct {
 func (r *reader) applicationSet(root *field) *Problem {
 	spec := root.get("spec")
 	for _, key := range []string{"generators", "template"} {
-		if !spec.present(key) {
+		if f := spec.get(key); !f.present() || key == "generators" && !f.List {
 			return problemAt(spec.position(key), Broken, "this ApplicationSet has no %s", key)
 		}
 	}
@@ -39,7 +39,7 @@ func (r *reader) applicationSet(root *field) *Problem {
 	var all []set
 	var choices []any
 	for i, generator := range spec.elements("generators") {
-		sets, err := e.generate(generator, nil, 0)
+		sets, err := e.generate(generator, nil, nil, 0)
 		if err != nil {
 			p := e.explain(generator, err)
 			r.ask(spec)
@@ -190,13 +190,13 @@ func (e *expander) explain(generator *field, err error) *Problem {
 		"this ApplicationSet cannot be expanded: %s", found.Message)
 }
 
-const maxGenerators = 4 // levels of generators in generators; Argo CD allows two
+const maxGenerators = 2 // levels of generators in generators that Argo CD runs
 
 // generate returns the parameter sets of one entry of a list of generators. parent has the values of the first
-// generator of a matrix.
-func (e *expander) generate(entry *field, parent *set, depth int) ([]set, error) {
+// generator of a matrix. needs is what the unknown fields of the entry depend on.
+func (e *expander) generate(entry *field, parent *set, needs *need, depth int) ([]set, error) {
 	if depth > maxGenerators {
-		return nil, located(entry, unknown("generators are nested more than %d levels deep", maxGenerators))
+		return nil, located(entry, fmt.Errorf("generators are nested more than %d levels deep", maxGenerators))
 	}
 	var all []set
 	kinds := 0
@@ -206,7 +206,7 @@ func (e *expander) generate(entry *field, parent *set, depth int) ([]set, error)
 			continue
 		}
 		kinds++
-		sets, err := e.one(key, generator, parent, depth)
+		sets, err := e.one(key, generator, parent, needs, depth)
 		if err != nil {
 			return nil, located(generator, err)
 		}
@@ -221,7 +221,7 @@ func (e *expander) generate(entry *field, parent *set, depth int) ([]set, error)
 	if kinds > 1 && depth > 0 {
 		return nil, located(entry, errors.New("each entry of a matrix or merge may have only one generator"))
 	}
-	selected, err := selectSets(entry.get("selector"), all)
+	selected, err := selectSets(entry.get("selector"), all, needs)
 	if err != nil {
 		return nil, located(entry.get("selector"), err)
 	}
@@ -231,18 +231,24 @@ func (e *expander) generate(entry *field, parent *set, depth int) ([]set, error)
 	return selected, nil
 }
 
-func (e *expander) one(key string, g *field, parent *set, depth int) ([]set, error) {
-	if parent != nil && (len(parent.values) > 0 || parent.needs != nil) && key != "matrix" && key != "merge" {
+func (e *expander) one(key string, g *field, parent *set, needs *need, depth int) ([]set, error) {
+	if parent != nil && (len(parent.values) > 0 || parent.needs != nil) {
 		filled, err := e.interpolate(g, *parent)
 		if err != nil {
 			return nil, err
 		}
-		g = filled
+		g, needs = filled, cmp.Or(needs, parent.needs)
 		e.templates.open[""] = e.templates.open[""] || hasUnknown(g)
 	}
-	var needs *need // what the values of g depend on
-	if parent != nil {
-		needs = parent.needs
+	for _, list := range []string{"elements", "directories", "files", "generators", "mergeKeys"} {
+		if f := g.get(list); f.present() && !f.List {
+			return nil, located(f, fmt.Errorf("%s is not a list", list))
+		}
+	}
+	for _, key := range []string{"repoURL", "revision", "directories", "files", "mergeKeys"} {
+		if hasUnknown(g.get(key)) {
+			return []set{{values: map[string]any{}, needs: needs}}, nil
+		}
 	}
 	switch key {
 	case "list":
@@ -250,9 +256,9 @@ func (e *expander) one(key string, g *field, parent *set, depth int) ([]set, err
 	case "git":
 		return e.git(g, needs)
 	case "matrix":
-		return e.matrix(g, parent, depth)
+		return e.matrix(g, needs, depth)
 	case "merge":
-		return e.merge(g, depth)
+		return e.merge(g, needs, depth)
 	case "clusters", "clusterDecisionResource", "pullRequest", "scmProvider", "plugin":
 		needs = cmp.Or(needs, &need{g.position(), "the " + key + " generator needs the cluster"})
 		return []set{{values: e.ownValues(g), needs: needs}}, nil
@@ -280,12 +286,12 @@ func (e *expander) ownValues(g *field) map[string]any {
 	return values
 }
 
-// interpolate fills in a generator with the values of the first generator of a matrix. Expressions without such a value
-// are kept, for the generator's own values.
+// interpolate fills in a generator, and those inside it, with the values of the first generator of a matrix. Expressions
+// without such a value are kept, for the generator's own values.
 func (e *expander) interpolate(g *field, parent set) (*field, error) {
-	values, template := g.get("values"), g.get("template")
+	values, template, generators := g.get("values"), g.get("template"), g.get("generators")
 	bare := &field{Fields: maps.Clone(g.Fields), Keys: slices.DeleteFunc(slices.Clone(g.Keys), func(k string) bool {
-		return k == "values" || k == "template"
+		return k == "values" || k == "template" || k == "generators"
 	}), Where: g.Where}
 	out, err := e.templates.render(bare, parent)
 	if err != nil {
@@ -293,6 +299,20 @@ func (e *expander) interpolate(g *field, parent set) (*field, error) {
 	}
 	if template.present() {
 		out.put("template", template)
+	}
+	if generators.present() {
+		out.put("generators", generators.each(func(entry *field) *field {
+			return entry.each(func(inner *field) *field {
+				if inner.Fields == nil || err != nil {
+					return inner
+				}
+				inner, err = e.interpolate(inner, parent)
+				return inner
+			})
+		}))
+		if err != nil {
+			return nil, err
+		}
 	}
 	if !values.present() {
 		return out, nil
@@ -311,18 +331,18 @@ func (e *expander) interpolate(g *field, parent set) (*field, error) {
 
 // matrix combines two generators; the second sees the values of the first
 // (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Matrix/).
-func (e *expander) matrix(g *field, parent *set, depth int) ([]set, error) {
+func (e *expander) matrix(g *field, needs *need, depth int) ([]set, error) {
 	children := g.elements("generators")
 	if len(children) != 2 {
 		return nil, fmt.Errorf("a matrix needs exactly two generators, and this one has %d", len(children))
 	}
-	first, err := e.generate(children[0], parent, depth+1)
+	first, err := e.generate(children[0], nil, needs, depth+1)
 	if err != nil {
 		return nil, err
 	}
 	var all []set
 	for _, a := range first {
-		second, err := e.generate(children[1], &a, depth+1)
+		second, err := e.generate(children[1], &a, needs, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -350,7 +370,7 @@ func (e *expander) matrix(g *field, parent *set, depth int) ([]set, error) {
 
 // merge lets later generators override values of the first, matched by the merge keys
 // (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Merge/).
-func (e *expander) merge(g *field, depth int) ([]set, error) {
+func (e *expander) merge(g *field, needs *need, depth int) ([]set, error) {
 	children := g.elements("generators")
 	keys := plainTexts(g.get("mergeKeys"))
 	if len(children) < 2 || len(keys) == 0 {
@@ -359,7 +379,7 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 	var base []set
 	open := false // the sets of the first generator are not known
 	for i, child := range children {
-		sets, err := e.generate(child, nil, depth+1)
+		sets, err := e.generate(child, nil, needs, depth+1)
 		if err != nil {
 			return nil, err
 		}

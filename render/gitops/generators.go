@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,6 +43,9 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 			values = flat
 		}
 		sets = append(sets, set{values: values})
+		if hasUnknown(element) {
+			sets[len(sets)-1].needs = needs
+		}
 	}
 	if text := g.text("elementsYaml"); text != "" {
 		if g.get("elementsYaml").Unknown {
@@ -79,9 +83,9 @@ func (f *field) object() (m map[string]any, ok bool) {
 // git returns a set for each folder or file that the patterns match
 // (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Git/).
 func (e *expander) git(g *field, needs *need) ([]set, error) {
-	for _, key := range []string{"repoURL", "revision", "directories", "files"} {
-		if hasUnknown(g.get(key)) {
-			return []set{{values: map[string]any{}, needs: needs}}, nil
+	for _, item := range slices.Concat(g.elements("directories"), g.elements("files")) {
+		if strings.Contains(item.text("path"), "{{") || strings.Contains(item.text("path"), "<no value>") {
+			return nil, located(item, unknown("the path has a template expression that no generator fills in"))
 		}
 	}
 	if repository := g.text("repoURL"); len(e.Repo.URLs) > 0 && repository != "" && !e.Repo.Match(repository) {
@@ -330,12 +334,15 @@ func flatten(values map[string]any) map[string]any {
 
 // selectSets keeps the sets whose flattened values match a label selector
 // (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Post-Selector/).
-func selectSets(selector *field, sets []set) ([]set, error) {
+func selectSets(selector *field, sets []set, needs *need) ([]set, error) {
 	if !selector.present() {
 		return sets, nil
 	}
 	var kept []set
 	for _, s := range sets {
+		if hasUnknown(selector) {
+			s.needs, s.guess = cmp.Or(s.needs, needs), true
+		}
 		values := flatten(s.values)
 		matched := true
 		if labels := selector.get("matchLabels"); labels != nil {

@@ -13,7 +13,7 @@ import (
 func TestGeneratorsThatMultiplyAreLimited(t *testing.T) {
 	list := "{list: {elements: [" + strings.Repeat("{n: x},", 100) + "]}}"
 	nested := list
-	for range 3 {
+	for range 2 {
 		nested = "{matrix: {generators: [" + nested + ", " + list + "]}}"
 	}
 	deep := list

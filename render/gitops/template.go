@@ -41,8 +41,8 @@ func newTemplates(goTemplate bool, options []string, limits Limits) *templates {
 // render fills in every text of a value, and the keys of its maps. A text that depends on values which only the cluster
 // has is marked as unknown, and keeps its template.
 func (t *templates) render(f *field, s set) (*field, error) {
-	if f == nil {
-		return nil, nil
+	if f == nil || f.Unknown {
+		return f, nil
 	}
 	if err := t.spend(1); err != nil {
 		return nil, located(f, err)
