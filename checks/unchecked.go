@@ -11,6 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
@@ -52,7 +53,7 @@ func (p *pairs) unread(file string) error {
 			"templates into another file"
 		line := p.sides.Head.Renderer.Template(file)
 		switch {
-		case line == 0:
+		case line == 0, p.fails(file):
 		case set.Deploys(file) && p.sides.Base.Renderer.Template(file) == 0:
 			p.broken = append(p.broken, report.Problem{Path: file, Line: line, Message: reason})
 		default:
@@ -78,6 +79,13 @@ func (p *pairs) unread(file string) error {
 			", so it is not checked as something that is deployed"})
 	}
 	return nil
+}
+
+// fails reports whether an error of a root is in a file.
+func (p *pairs) fails(file string) bool {
+	return slices.ContainsFunc(p.roots, func(r *diff.Root) bool {
+		return slices.ContainsFunc(r.Head, func(e doc.Error) bool { return e.Path == file })
+	})
 }
 
 // isRead reports whether a root reads a file at the head, as a generator of encrypted objects does.

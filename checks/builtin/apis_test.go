@@ -133,7 +133,8 @@ func TestIncompleteObjectsBesidePatchesAreNotReported(t *testing.T) {
 		{"no kustomization takes patches from its folder", "-- patch/b.yaml --" + object, []string{label, spec}},
 		{"below a kustomization without patches in its folder", "-- kustomization.yaml --\nresources: [base]\n" +
 			strings.Replace(kept, "patches: [{path: ../patch/a.yaml}]\n", "", 1) + "-- patch/b.yaml --" + object, []string{label}},
-		{"an object deploys the folder", kept + "-- patch/b.yaml --" + object + flux, []string{label, spec}},
+		{"an object deploys the folder", kept + "-- patch/b.yaml --" + strings.Replace(object, "name: a,", "name: b,", 1) + flux,
+			[]string{label, spec}},
 		{"of a kustomization", layer, []string{label, spec}},
 		{"of a kustomization that an object may deploy", layer + varies, []string{label}},
 		{"of a kustomization that an object deploys", layer + flux + strings.Replace(varies, "flux.yaml", "also.yaml", 1),

@@ -77,8 +77,10 @@ func TestDeployedTwice(t *testing.T) {
 	}
 	a := flux("cluster/a.yaml", "a", "apps/a", "") + object("apps/a/ns.yaml", "Namespace", "name: shop")
 	b := flux("cluster/b.yaml", "b", "apps/b", "") + object("apps/b/ns.yaml", "Namespace", "name: shop")
-	const says = "apps/b apps/b/ns.yaml deployed-twice: apps/a also deploys this object: each overwrites the changes " +
+	const kustomization = "apps/b apps/base/ns.yaml deployed-twice: apps/a also deploys this object: each overwrites the changes " +
 		"of the other"
+	const says = "FluxKustomization/flux-system/b apps/b/ns.yaml deployed-twice: FluxKustomization/flux-system/a also deploys this " +
+		"object: each overwrites the changes of the other"
 	none := func(roots.Root) []string { return []string{""} }
 	kustomized := strings.NewReplacer("-- apps/a/ns.yaml --", "-- apps/a/kustomization.yaml --\nresources: [../base]\n"+
 		"-- apps/base/kustomization.yaml --\nresources: [ns.yaml]\n-- apps/base/ns.yaml --")
@@ -122,7 +124,7 @@ func TestDeployedTwice(t *testing.T) {
 			"name: shop, annotations: {kustomize.toolkit.fluxcd.io/ssa: Merge}"), nil, nil},
 		{"a base that another root includes, too", kustomized.Replace(a), flux("cluster/b.yaml", "b", "apps/b", "") +
 			"-- apps/b/kustomization.yaml --\nresources: [../base]\n", nil,
-			[]string{strings.ReplaceAll(says, "apps/b/ns.yaml", "apps/base/ns.yaml")}},
+			[]string{kustomization}},
 		{"a base that many roots put into their own namespaces, and one into the same", tenants.String() + tenant("z", "shop"),
 			tenant("b", "shop"), nil, []string{"apps/b apps/base/o.yaml deployed-twice: apps/z also deploys this " +
 				"object: each overwrites the changes of the other"}},

@@ -103,6 +103,9 @@ func (s Sides) Standalone(ctx context.Context, known []*Root) (list []*Root, _ e
 func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	out := &Root{Root: root}
 	inBase, inHead := !s.All && s.Trees.Base.Roots.Has(root), s.Trees.Head.Roots.Has(root)
+	if !inHead && inBase && s.Trees.Base.Roots.IsAdopted(root, s.Trees.Head.Roots) {
+		inBase = false // nothing deployed it
+	}
 	at := s.placement(root, inBase, inHead)
 	var before []*render.Resource
 	was, as := deployers{nil}, deployersOf(s.Trees.Head.Roots, root)

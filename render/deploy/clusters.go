@@ -185,7 +185,15 @@ func (s *Set) isAdopted(one *Deployment, later *Set, depth int) bool {
 		})
 	}
 	same := later.Counterpart(one)
-	return same != nil && same.from == nil && slices.ContainsFunc(later.found().holding(same), func(other *Deployment) bool {
+	var adopters []*Deployment
+	switch {
+	case same == nil:
+	case same.from == nil:
+		adopters = later.found().holding(same)
+	case same.from.Kind == gitops.Flux:
+		adopters = append(adopters, same.from)
+	}
+	return slices.ContainsFunc(adopters, func(other *Deployment) bool {
 		return other != same && later.found().isLive(other) && s.deployedOther(other, later)
 	})
 }

@@ -50,7 +50,7 @@ func (s *Set) Deployers(root roots.Root) (list []*Deployment) {
 	w := s.found()
 	for _, one := range w.ancestors(root.Path) {
 		own, is := w.root(one)
-		with := one.Unmodified() && !is // deploys everything below the folder
+		with := one.asIs && !is // deploys everything below the folder
 		if is && own == root || with && root.Object == "" || root.Object != "" && one.id == root.Object {
 			list = append(list, one)
 		}

@@ -31,6 +31,7 @@ func From(root roots.Root) string {
 type Deployment struct {
 	gitops.Deployment
 	from     *Deployment // deploys the object; nil: the object is in a file
+	asIs     bool        // the folder's own kustomization is deployed unchanged
 	id       string
 	own      func() string // gitops.Deployment.Digest
 	digest   func() string // of own and what is built, see worklist.digest
@@ -44,7 +45,11 @@ type resolved struct {
 }
 
 func (w *worklist) deployment(one gitops.Deployment, from *Deployment) *Deployment {
-	d := &Deployment{Deployment: one, from: from, id: one.ID(), own: sync.OnceValue(one.Digest)}
+	d := &Deployment{Deployment: one, from: from, id: one.ID(), own: sync.OnceValue(one.Digest), asIs: one.Unmodified()}
+	if d.asIs && one.Kind == gitops.Flux { // Flux generates a kustomization where there is none
+		k, err := w.index.Kustomization(one.Path)
+		d.asIs = k != nil || err != nil
+	}
 	d.resolved = sync.OnceValue(func() *resolved { return w.resolve(one) })
 	d.digest = sync.OnceValue(func() string { return w.digest(d) })
 	return d
@@ -130,7 +135,7 @@ func (w *worklist) target(root roots.Root) render.Target {
 
 // root returns the root that a deployment adds; false where its folder is deployed as if it had no deployment.
 func (w *worklist) root(one *Deployment) (roots.Root, bool) {
-	if one.Release != nil || !one.Unmodified() {
+	if one.Release != nil || !one.asIs {
 		return roots.Root{Path: one.Path, Kind: roots.KindOf(one.Object.Kind), Object: one.ID()}, true
 	}
 	if k, err := w.index.Kustomization(one.Path); k == nil && err == nil {
@@ -157,7 +162,7 @@ func (d *Deployment) covers() []string {
 	switch {
 	case d.Release != nil:
 		return []string{path.Join(d.Path, "Chart.yaml")}
-	case d.Unmodified(), d.External != nil:
+	case d.asIs, d.External != nil:
 		return nil
 	}
 	list := append([]string{path.Join(d.Path, first)}, d.resolved().Files...)
@@ -177,7 +182,7 @@ func (w *worklist) covered(r roots.Root) bool {
 		case one.External != nil, !w.isLive(one):
 		case one.Release != nil:
 			other = other || r.Kind == roots.Chart && one.Release.Chart.Here() && one.Release.Chart.Folder == r.Path
-		case one.Unmodified():
+		case one.asIs:
 			bare = bare || one.Path == r.Path
 		case r.Kind != roots.Folder && one.Path == r.Path:
 			other = other || one.Kind != gitops.ArgoDirectory

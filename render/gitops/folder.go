@@ -74,6 +74,8 @@ type folderWalk struct {
 	tree  Tree
 	list  func(dir string) ([]tree.Entry, error) // see bounded
 	enter func(dir string) bool                  // whether to enter a folder
+	// linked reports whether a symlink is followed; nil: to files only.
+	linked func(real string) bool
 
 	submodules []string // submodules at places where folders are entered
 	entries    []string // their object ids
@@ -108,8 +110,16 @@ func (w *folderWalk) walk(dir string, depth int, visit func(p string) error) err
 			err = w.walk(p, depth+1, visit)
 		case e.Kind == tree.Submodule && w.enter(p):
 			w.submodules, w.entries = append(w.submodules, p), append(w.entries, e.ID)
-		case e.Kind == tree.File, e.Kind == tree.Symlink && isKind(w.tree, p, tree.File):
+		case e.Kind == tree.File:
 			err = visit(p)
+		case e.Kind == tree.Symlink:
+			switch real, target, failed := w.tree.Lookup(p); {
+			case failed != nil, w.linked != nil && !w.linked(real):
+			case target.Kind == tree.File:
+				err = visit(p)
+			case target.Kind == tree.Dir && w.linked != nil && w.enter(p):
+				err = w.walk(p, depth+1, visit)
+			}
 		}
 		if err != nil {
 			return err
@@ -135,6 +145,7 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) (*field, *Probl
 		}
 		return true
 	}}
+	w.linked = func(real string) bool { return d.Path != "." && real != d.Path && !strings.HasPrefix(real, d.Path+"/") } // those are listed
 	err := w.walk(d.Path, 0, func(p string) error {
 		switch ext := path.Ext(p); {
 		case ext != ".yaml" && ext != ".yml":
