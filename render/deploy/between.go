@@ -4,8 +4,6 @@ import (
 	"context"
 	"path"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/doc"
@@ -117,7 +115,7 @@ func differing(base, head *Set) map[string]bool {
 // replaced adds the roots that some deployments deploy. It returns the files by which the graph finds the roots that these
 // deployments replace.
 func (s *Set) replaced(ids map[string]bool, list *[]roots.Root) (files []string) {
-	known, all := s.found().known(), sync.OnceValue(s.all)
+	known := s.found().known()
 	for id := range ids {
 		one := known[id]
 		if one == nil {
@@ -130,14 +128,8 @@ func (s *Set) replaced(ids map[string]bool, list *[]roots.Root) (files []string)
 				files = append(files, path.Join(dir, kustomization.FileNames()[0]))
 			}
 		}
-		r, ok := s.found().root(one)
-		switch {
-		case ok && s.Selects(r.Path):
-			*list = append(*list, r)
-		case !ok: // all roots below the folder are deployed as they are
-			*list = append(*list, slices.DeleteFunc(slices.Clone(all()), func(r roots.Root) bool {
-				return r.Object != "" || one.Path != "." && r.Path != one.Path && !strings.HasPrefix(r.Path, one.Path+"/")
-			})...)
+		if s.Selects(one.Path) {
+			*list = append(*list, one.root())
 		}
 	}
 	return files

@@ -56,11 +56,7 @@ func (w *worklist) chosen() *roots.Index {
 		if !w.isLive(one) {
 			continue
 		}
-		folder := one.Path
-		if _, ok := w.root(one); !ok {
-			folder += "/" // the trailing slash adds the roots below the folder
-		}
-		folders = append(folders, folder)
+		folders = append(folders, one.Path)
 	}
 	return w.index.WithDeployed(folders)
 }

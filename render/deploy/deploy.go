@@ -132,9 +132,7 @@ func (s *Set) Reach(changed, links []string) []roots.Root {
 func (s *Set) merge(standing []roots.Root, deployments []*Deployment) []roots.Root {
 	list := slices.DeleteFunc(slices.Clone(standing), s.found().covered)
 	for _, one := range deployments {
-		if r, ok := s.found().root(one); ok {
-			list = append(list, r)
-		}
+		list = append(list, one.root())
 	}
 	return s.Chosen(list)
 }
@@ -144,10 +142,7 @@ func (s *Set) Has(root roots.Root) bool {
 	if !s.Selects(root.Path) {
 		return false
 	}
-	return root.Object == "" && s.IsRoot(root) && !s.found().covered(root) || slices.ContainsFunc(s.found().ancestors(root.Path), func(one *Deployment) bool {
-		own, ok := s.found().root(one)
-		return ok && own == root
-	})
+	return root.Object == "" && s.IsRoot(root) && !s.found().covered(root) || len(s.Deployers(root)) > 0
 }
 
 // Of lists the roots of a name, sorted: those of the folder with this path, and those that an Application or Flux
@@ -162,7 +157,7 @@ func (s *Set) Of(name string) []roots.Root {
 		}
 	}
 	for _, one := range s.found().sorted() {
-		if root, ok := s.found().root(one); ok && root.Object != "" && (one.Name == name || one.Path == name) {
+		if root := one.root(); root.Object != "" && (one.Name == name || one.Path == name) {
 			list = append(list, root)
 		}
 	}

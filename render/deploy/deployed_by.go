@@ -45,17 +45,9 @@ func (s *Set) DeployedBy(root roots.Root) []string {
 	return slices.Sorted(maps.Keys(files))
 }
 
-// Deployers lists the deployments of a root, or of a folder above that is deployed with everything below it.
-func (s *Set) Deployers(root roots.Root) (list []*Deployment) {
-	w := s.found()
-	for _, one := range w.ancestors(root.Path) {
-		own, is := w.root(one)
-		with := one.asIs && !is // deploys everything below the folder
-		if is && own == root || with && root.Object == "" || root.Object != "" && one.id == root.Object {
-			list = append(list, one)
-		}
-	}
-	return list
+// Deployers lists the deployments of a root.
+func (s *Set) Deployers(root roots.Root) []*Deployment {
+	return slices.DeleteFunc(s.found().at(root.Path), func(one *Deployment) bool { return one.root() != root })
 }
 
 // Counterpart returns the deployment in this tree of the same object and file as a deployment of another tree, nil
@@ -100,9 +92,7 @@ func (s *Set) Released(object gitops.Reference, file string) bool {
 func (s *Set) External() []roots.Root {
 	list := slices.Collect(maps.Keys(s.external()))
 	for _, one := range s.found().ordered().external {
-		if root, ok := s.found().root(one); ok {
-			list = append(list, root)
-		}
+		list = append(list, one.root())
 	}
 	return s.Chosen(list)
 }

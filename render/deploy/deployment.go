@@ -45,8 +45,8 @@ type resolved struct {
 }
 
 func (w *worklist) deployment(one gitops.Deployment, from *Deployment) *Deployment {
-	d := &Deployment{Deployment: one, from: from, id: one.ID(), own: sync.OnceValue(one.Digest), asIs: one.Unmodified()}
-	if d.asIs && one.Kind == gitops.Flux { // Flux generates a kustomization where there is none
+	d := &Deployment{Deployment: one, from: from, id: one.ID(), own: sync.OnceValue(one.Digest)}
+	if one.Unmodified() { // Flux generates a kustomization where there is none
 		k, err := w.index.Kustomization(one.Path)
 		d.asIs = k != nil || err != nil
 	}
@@ -133,15 +133,12 @@ func (w *worklist) target(root roots.Root) render.Target {
 	return t
 }
 
-// root returns the root that a deployment adds; false where its folder is deployed as if it had no deployment.
-func (w *worklist) root(one *Deployment) (roots.Root, bool) {
-	if one.Release != nil || !one.asIs {
-		return roots.Root{Path: one.Path, Kind: roots.KindOf(one.Object.Kind), Object: one.ID()}, true
+// root returns the root that a deployment adds, or the kustomization that it deploys as it is.
+func (d *Deployment) root() roots.Root {
+	if d.asIs {
+		return roots.Root{Path: d.Path}
 	}
-	if k, err := w.index.Kustomization(one.Path); k == nil && err == nil {
-		return roots.Root{}, false // it deploys the roots below the folder
-	}
-	return roots.Root{Path: one.Path}, true
+	return roots.Root{Path: d.Path, Kind: roots.KindOf(d.Object.Kind), Object: d.ID()}
 }
 
 // has reports whether an object deploys a file or folder as part of a folder without a kustomization.
@@ -151,9 +148,11 @@ func (d *Deployment) has(p string) bool {
 }
 
 // settles reports whether a deployment decides about all of some files: it deploys each of them, or its source leaves
-// it out.
+// it out. Flux does not deploy JSON files.
 func (w *worklist) settles(d *Deployment, files []string) bool {
-	return !slices.ContainsFunc(files, func(p string) bool { return !d.has(p) && !d.Leaves(w.index.Tree(), p) })
+	return !slices.ContainsFunc(files, func(p string) bool {
+		return !d.has(p) && !(d.Kind == gitops.Flux && path.Ext(p) == ".json") && !d.Leaves(w.index.Tree(), p)
+	})
 }
 
 // covers lists the files by whose change the graph finds the roots that a deployment replaces.

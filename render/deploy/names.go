@@ -61,7 +61,7 @@ func (s *Set) list() []Listed {
 		list = append(list, Listed{Root: root, As: root.Kind})
 	}
 	for _, one := range w.sorted() {
-		if root, ok := w.root(one); ok && root.Object == "" && slices.Contains(all, root) && w.isLive(one) {
+		if root := one.root(); root.Object == "" && slices.Contains(all, root) && w.isLive(one) {
 			objects[len(list)] = one
 			list = append(list, Listed{Root: root, As: roots.KindOf(one.Object.Kind)})
 		}
@@ -176,7 +176,7 @@ func (s *Set) named(name string) (roots.Root, bool) {
 	w := s.found()
 	var list []roots.Root
 	for _, one := range w.sorted() {
-		if root, ok := w.root(one); ok && nameOf(one) == name && s.Selects(root.Path) && !slices.Contains(list, root) {
+		if root := one.root(); nameOf(one) == name && s.Selects(root.Path) && !slices.Contains(list, root) {
 			list = append(list, root)
 		}
 	}
@@ -222,7 +222,7 @@ func (s *Set) find(list []Listed, name string) (roots.Root, error) {
 func (s *Set) spellings(l Listed) (list []string) {
 	w := s.found()
 	for _, one := range w.sorted() {
-		if root, ok := w.root(one); !ok || root != l.Root || roots.KindOf(one.Object.Kind) != l.As {
+		if one.root() != l.Root || roots.KindOf(one.Object.Kind) != l.As {
 			continue
 		}
 		if one.Object.Kind == roots.ChartEntryKind {

@@ -154,11 +154,7 @@ func (s *Set) deployed(ctx context.Context, object gitops.Reference, folder stri
 
 // rendered returns the resources of a deployment. ok is false where some are not known.
 func (s *Set) rendered(ctx context.Context, one *Deployment) (list []*render.Resource, ok bool) {
-	root, ok := s.found().root(one)
-	if !ok {
-		return nil, false
-	}
-	out, problems, err := s.Render(ctx, root)
+	out, problems, err := s.Render(ctx, one.root())
 	if err != nil || len(problems) > 0 || out.Partial {
 		return nil, false
 	}

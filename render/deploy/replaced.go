@@ -79,7 +79,7 @@ func (w *worklist) remove(list []*Deployment, kept *Deployment) (without map[str
 		if up == nil || up == kept {
 			continue
 		}
-		if root, ok := w.root(other); ok && root.Object != "" {
+		if root := other.root(); root.Object != "" {
 			without[From(root)] = true
 		}
 		delete(w.byID, id)

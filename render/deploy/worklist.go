@@ -259,8 +259,7 @@ func (w *worklist) follow(found []*Deployment, external bool) {
 
 // isOpen reports whether a deployment may render objects that were not read yet. It must have its own root.
 func (w *worklist) isOpen(one *Deployment) bool {
-	root, ok := w.root(one)
-	if !ok || root.Object == "" || !w.index.Selects(root.Path) {
+	if one.asIs || !w.index.Selects(one.Path) {
 		return false
 	}
 	w.mu.Lock()
@@ -273,7 +272,6 @@ func (w *worklist) followOne(one *Deployment, external bool) []*Deployment {
 	if !w.isOpen(one) {
 		return nil
 	}
-	root, _ := w.root(one)
 	holds := w.holdsDeployers(one, external)
 	if !holds && !external {
 		return nil
@@ -284,6 +282,7 @@ func (w *worklist) followOne(one *Deployment, external bool) []*Deployment {
 	if !holds {
 		return nil
 	}
+	root := one.root()
 	kinds, context := gitops.Kinds()
 	objects := w.rendered(root, kinds).objects
 	if len(objects) == 0 {
@@ -306,15 +305,26 @@ func (w *worklist) holdsDeployers(one *Deployment, external bool) bool {
 		})
 	case one.External != nil:
 		return external
+	case one.Kind == gitops.ArgoDirectory: // files in other folders are read directly
+		return slices.ContainsFunc(w.below(one), func(p string) bool { return roots.Hidden(p) && one.has(p) })
 	case w.holds()[one.Path]:
-		return one.Kind != gitops.ArgoDirectory // its files are read directly
+		return true
 	case one.Kind != gitops.Flux:
 		return false
 	}
-	prefix := strings.TrimPrefix(one.Path+"/", "./")
-	v, files := one.resolved().Virtual, w.index.Deploying.Files()
+	v := one.resolved().Virtual
+	return v != nil && v.Generated && len(w.below(one)) > 0
+}
+
+// below lists the files with objects that deploy something below the folder of a deployment.
+func (w *worklist) below(one *Deployment) []string {
+	prefix, files := strings.TrimPrefix(one.Path+"/", "./"), w.index.Deploying.Files()
 	first, _ := slices.BinarySearch(files, prefix)
-	return v != nil && v.Generated && first < len(files) && strings.HasPrefix(files[first], prefix)
+	last := first
+	for last < len(files) && strings.HasPrefix(files[last], prefix) {
+		last++
+	}
+	return files[first:last]
 }
 
 // add adds what objects deploy. from is the deployment that renders the objects, nil where they are in files; context

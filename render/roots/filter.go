@@ -10,7 +10,7 @@ import (
 // filter selects roots by the settings' globs, and roots that are known to be deployed.
 type filter struct {
 	include, exclude []*regexp.Regexp
-	deployed         []string // folders; a trailing slash includes all folders below
+	deployed         []string // folders
 }
 
 func newFilter(include, exclude []string) (*filter, error) {
@@ -35,11 +35,7 @@ func (f *filter) match(p string) bool {
 
 func (f *filter) excludes(p string) bool { return matchesAny(f.exclude, p) && !f.isDeployed(p) }
 
-func (f *filter) isDeployed(p string) bool {
-	return slices.ContainsFunc(f.deployed, func(dir string) bool {
-		return strings.TrimSuffix(dir, "/") == p || strings.HasSuffix(dir, "/") && (strings.HasPrefix(p, dir) || dir == "./")
-	})
-}
+func (f *filter) isDeployed(p string) bool { return slices.Contains(f.deployed, p) }
 
 func matchesAny(list []*regexp.Regexp, p string) bool {
 	return slices.ContainsFunc(list, func(re *regexp.Regexp) bool { return re.MatchString(p) })

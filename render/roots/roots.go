@@ -16,7 +16,6 @@ package roots
 import (
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/lintel-bot/lintel/render/doc"
@@ -106,19 +105,16 @@ func filtered(g *graph.Graph, o Options, f *filter) *Index {
 }
 
 // WithDeployed returns an index in which some folders are known to be deployed. Their roots are selected regardless of
-// the options, and no policy test or generator claims their files. A trailing slash includes all folders below. It
-// returns x itself where that changes nothing.
+// the options, and no policy test or generator claims their files. It returns x itself where that changes nothing.
 func (x *Index) WithDeployed(folders []string) *Index {
 	var tests []string
 	for _, test := range x.Noted(policyTests, anyTest) {
 		tests = append(tests, path.Dir(test))
 	}
 	owners := append(slices.Clone(tests), x.Generating()...)
-	folders = slices.DeleteFunc(slices.Clone(folders), func(folder string) bool {
-		dir := strings.TrimSuffix(folder, "/")
-		meets := func(owner string) bool { return isBelow(dir, owner) || dir != folder && isBelow(owner, dir) }
-		return slices.Contains(x.filter.deployed, folder) || x.filter.match(dir) && !slices.Contains(tests, dir) &&
-			!slices.ContainsFunc(owners, meets)
+	folders = slices.DeleteFunc(slices.Clone(folders), func(dir string) bool {
+		return slices.Contains(x.filter.deployed, dir) || x.filter.match(dir) && !slices.Contains(tests, dir) &&
+			!slices.ContainsFunc(owners, func(owner string) bool { return isBelow(dir, owner) })
 	})
 	if len(folders) == 0 {
 		return x
