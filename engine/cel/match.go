@@ -20,6 +20,8 @@ type matcher struct {
 	// namespaceNameOnly is set if the namespace selector only uses the label with the namespace's name, which every
 	// namespace has.
 	namespaceNameOnly bool
+	// converts is set if the API server converts an object to the version of a rule (matchPolicy Equivalent).
+	converts bool
 }
 
 // nameLabel is set on each namespace by Kubernetes, with its name.
@@ -99,13 +101,29 @@ func (m *matcher) matches(ctx context.Context, r *admission.Request, cluster adm
 	id := r.Identity()
 	custom := func(plural string) bool { return kinds.Defined(ctx, cluster, id.Group, id.Kind, plural) }
 	about := func(rule policy.ResourceRule) bool { return inRule(rule, r, id, custom) }
-	if len(m.rules) > 0 && !slices.ContainsFunc(m.rules, about) || slices.ContainsFunc(m.exclude, about) {
+	version := "" // to which the object is converted
+	if len(m.rules) > 0 && !slices.ContainsFunc(m.rules, about) {
+		i := slices.IndexFunc(m.rules, func(rule policy.ResourceRule) bool {
+			version = strings.Join(rule.APIVersions, ", ")
+			rule.APIVersions = nil
+			return m.converts && about(rule)
+		})
+		if i < 0 {
+			return false, nil
+		}
+	}
+	if slices.ContainsFunc(m.exclude, about) {
 		return false, nil
 	}
 	if m.object != nil && !m.selects(r.Object) && !m.selects(r.OldObject) {
 		return false, nil
 	}
-	return m.inNamespace(r, id)
+	in, err := m.inNamespace(r, id)
+	if in && version != "" {
+		return false, &admission.NeedsClusterError{What: id.Kind + " " + id.Name + " in version " + version +
+			", to which the API server converts it"}
+	}
+	return in, err
 }
 
 // selects reports whether the object selector selects an object. A missing object is never selected, not even by a

@@ -214,6 +214,7 @@ func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPol
 		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations,
 			spec.AuditAnnotations)
 		out.targets = []target{c.constraints(spec.MatchConstraints)}
+		out.targets[0].match.converts = spec.MatchConstraints != nil && spec.MatchConstraints.MatchPolicy != "Exact"
 		for _, b := range bindings {
 			if b.Spec.PolicyName != doc.Name {
 				continue
