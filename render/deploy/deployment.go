@@ -148,10 +148,12 @@ func (d *Deployment) has(p string) bool {
 }
 
 // settles reports whether a deployment decides about all of some files: it deploys each of them, or its source leaves
-// it out. Flux does not deploy JSON files.
+// it out, or its tool does: Flux takes no JSON files, and Argo CD no marked ones.
 func (w *worklist) settles(d *Deployment, files []string) bool {
+	t := w.index.Tree()
 	return !slices.ContainsFunc(files, func(p string) bool {
-		return !d.has(p) && !(d.Kind == gitops.Flux && path.Ext(p) == ".json") && !d.Leaves(w.index.Tree(), p)
+		skipped := d.Kind == gitops.Flux && path.Ext(p) == ".json" || d.Kind == gitops.ArgoDirectory && gitops.Skips(t, p)
+		return !d.has(p) && !skipped && !d.Leaves(t, p)
 	})
 }
 

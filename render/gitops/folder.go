@@ -37,10 +37,9 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 			problems = append(problems, *problemAt(Position{Path: p}, ClusterOnly,
 				"is Jsonnet, which Lintel does not evaluate: what it deploys is not checked"))
 		default:
-			if data, _, err := t.ReadFile(p); err == nil && strings.Contains(string(data), skipMarker) {
-				return nil
+			if !Skips(t, p) {
+				files = append(files, p)
 			}
-			files = append(files, p)
 		}
 		return nil
 	})
@@ -56,6 +55,12 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 		problems[i].State = digest(append(jsonnet, w.entries)...)
 	}
 	return files, problems
+}
+
+// Skips reports whether a file tells Argo CD not to read it as a manifest.
+func Skips(t Tree, p string) bool {
+	data, _, err := t.ReadFile(p)
+	return err == nil && strings.Contains(string(data), skipMarker)
 }
 
 // leaves returns a function that reports whether the patterns exclude a file, by its path below the folder. A malformed
