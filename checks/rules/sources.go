@@ -41,8 +41,8 @@ type Sources struct {
 // Find finds the rules of a commit according to the settings.
 //
 // If the settings name files or folders, only these count, as rendered if they have a kustomization. Otherwise,
-// policies are in every manifest that is not a patch, a template or hidden, and exceptions are those that roots
-// contain, as rendered. It fails for errors of the repository or the context.
+// policies are in every manifest that is not a patch, a template or hidden, as deployed where all objects that deploy one
+// agree, and exceptions are those that roots contain, as rendered. It fails for errors of the repository or the context.
 func Find(ctx context.Context, c diff.Commit, s *settings.Settings) (*Sources, error) {
 	out, err := FindExceptions(ctx, c, s)
 	if err != nil {
@@ -68,8 +68,10 @@ func (out *Sources) policies(ctx context.Context, c diff.Commit) error {
 func (out *Sources) own(ctx context.Context, c diff.Commit) (err error) {
 	named := out.Settings.Policies.Paths()
 	if len(out.Settings.Policies) == 0 {
-		out.Policies, err = files(c, out.Settings, nil)
-		return err
+		if out.Policies, err = files(c, out.Settings, nil); err != nil {
+			return err
+		}
+		return out.deployed(ctx, c)
 	}
 	var plain []string
 	var rendered []Source
@@ -150,7 +152,7 @@ func files(c diff.Commit, set *settings.Settings, named []string) ([]Source, err
 	linked := throughLinks(c, named)
 	for _, p := range c.Roots.Marked() {
 		if len(named) > 0 && !settings.Under(p, named) && !linked[p] ||
-			len(named) == 0 && (!c.Roots.ManifestOrPatch(p) || set.OfOtherClusters(p)) {
+			len(named) == 0 && (!c.Roots.ManifestOrPatch(p) && !c.Roots.Deploys(p) || set.OfOtherClusters(p)) {
 			continue
 		}
 		data, _, err := c.Tree.ReadFile(p)
