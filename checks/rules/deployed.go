@@ -130,13 +130,16 @@ func (d *deployedRules) as(ctx context.Context, root roots.Root, written []ruleN
 		if found.Problem != nil {
 			return written, nil
 		}
-		as := []ruleNode{r}
+		var as []ruleNode
 		for _, object := range found.Objects {
 			deployed := ruleNode{object, r.node}
 			renamed := !d.names[deployed.name()] && strings.Contains(deployed.name(), r.name()) // with a prefix or suffix
 			if deployed.name() == r.name() || renamed {
-				as, some = []ruleNode{deployed}, true
+				as, some = append(as, deployed), true
 			}
+		}
+		if len(as) == 0 {
+			as = append(as, r)
 		}
 		list = append(list, as...)
 	}
