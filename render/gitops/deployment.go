@@ -281,7 +281,7 @@ func NameOf(id string) string {
 	return strings.TrimPrefix(parts[1]+"/"+cmp.Or(name, parts[2]), "/")
 }
 
-// Unmodified reports whether the folder's kustomization is deployed as it is.
+// Unmodified reports whether a deployment changes nothing of the kustomization in its folder, if there is one.
 func (d *Deployment) Unmodified() bool {
 	return d.Kind != ArgoDirectory && d.Release == nil && d.External == nil && !d.LeavesOut && d.Namespace == "" && len(d.Overrides.Edits) == 0 &&
 		!d.Substitute.Active() && len(d.Metadata.Labels) == 0 && len(d.Metadata.Annotations) == 0

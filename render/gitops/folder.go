@@ -150,7 +150,12 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) (*field, *Probl
 		}
 		return true
 	}}
-	w.linked = func(real string) bool { return d.Path != "." && real != d.Path && !strings.HasPrefix(real, d.Path+"/") } // those are listed
+	followed := map[string]bool{}
+	w.linked = func(real string) bool {
+		again := followed[real] || around(real, d.Path) || around(d.Path, real) // what is in the folder is listed already
+		followed[real] = true
+		return !again
+	}
 	err := w.walk(d.Path, 0, func(p string) error {
 		switch ext := path.Ext(p); {
 		case ext != ".yaml" && ext != ".yml":
@@ -179,6 +184,9 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) (*field, *Probl
 	}
 	return file, nil
 }
+
+// around reports whether a folder is or contains a path.
+func around(dir, p string) bool { return dir == "." || dir == p || strings.HasPrefix(p, dir+"/") }
 
 // kustomizationOf returns a new kustomization with some resources.
 func kustomizationOf(where Position, resources ...string) *field {
