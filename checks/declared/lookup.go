@@ -121,19 +121,20 @@ func created(name string) admission.Object {
 		"labels": map[string]any{"kubernetes.io/metadata.name": name}}}
 }
 
-// inUse reports whether a root that the change affects has an object in a namespace, which then exists.
+// inUse reports whether a root that the change affects may have an object in a namespace, which then exists. One that does
+// not render completely may have.
 func (d *Objects) inUse(ctx context.Context, namespace string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	list := slices.DeleteFunc(slices.Collect(maps.Keys(d.touched)), func(r roots.Root) bool { return !d.set.Has(r) })
 	d.render(ctx, list)
-	return slices.ContainsFunc(list, func(root roots.Root) bool {
+	return ctx.Err() != nil || slices.ContainsFunc(list, func(root roots.Root) bool {
 		for id := range d.namesOf(root) {
 			if id.Namespace == namespace {
 				return true
 			}
 		}
-		return false
+		return len(d.unseen[root]) > 0
 	})
 }
 

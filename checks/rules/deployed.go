@@ -133,6 +133,9 @@ func (d *deployedRules) as(ctx context.Context, root roots.Root, written []ruleN
 		var as []ruleNode
 		for _, object := range found.Objects {
 			deployed := ruleNode{object, r.node}
+			if id := admission.IdentityOf(object); !engine.IsRule(id.Group, id.Kind) {
+				continue // another kind of that name
+			}
 			renamed := !d.names[deployed.name()] && strings.Contains(deployed.name(), r.name()) // with a prefix or suffix
 			if deployed.name() == r.name() || renamed {
 				as, some = append(as, deployed), true

@@ -95,6 +95,12 @@ func labelSelector(s *policy.Selector) *v1.LabelSelector {
 	return out
 }
 
+// converting makes the matcher one of the API server's own, which converts objects unless the block says otherwise.
+func (m *matcher) converting(of *policy.MatchResources) *matcher {
+	m.converts = of != nil && of.MatchPolicy != "Exact"
+	return m
+}
+
 // matches reports whether the block selects the request. The error is a *admission.NeedsClusterError if that depends on
 // labels of a namespace that the repository does not declare.
 func (m *matcher) matches(ctx context.Context, r *admission.Request, cluster admission.Cluster) (bool, error) {

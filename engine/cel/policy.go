@@ -214,13 +214,13 @@ func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPol
 		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations,
 			spec.AuditAnnotations)
 		out.targets = []target{c.constraints(spec.MatchConstraints)}
-		out.targets[0].match.converts = spec.MatchConstraints != nil && spec.MatchConstraints.MatchPolicy != "Exact"
+		out.targets[0].match.converting(spec.MatchConstraints)
 		for _, b := range bindings {
 			if b.Spec.PolicyName != doc.Name {
 				continue
 			}
 			out.bindings = append(out.bindings, binding{
-				match:   c.matching("", b.Spec.MatchResources),
+				match:   c.matching("", b.Spec.MatchResources).converting(b.Spec.MatchResources),
 				enforce: c.enforces("", b.Spec.ValidationActions, false),
 				params:  b.Spec.ParamRef,
 			})
