@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"hash/crc32"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -157,9 +158,11 @@ func (r *Rendering) Same(other *Renderer, target Target) bool {
 	return r.asked != nil && r.asked.Same(asker{other, target})
 }
 
-// remembered is the cached form of a rendering.
+// remembered is the cached form of a rendering. Its objects are encoded one by one, as often only those of one kind are
+// wanted.
 type remembered struct {
-	Objects  []map[string]any `json:"objects"`
+	Kinds    []string         `json:"kinds"` // of the objects
+	Objects  [][]byte         `json:"objects"`
 	Issues   map[int][]Issue  `json:"issues,omitempty"` // by the index of the resource
 	Made     map[int][]byte   `json:"made,omitempty"`   // likewise: the object as Helm printed it, if it differs
 	Noted    bool             `json:"noted,omitempty"`  // there are notes: see Rendering.Notes
@@ -168,12 +171,14 @@ type remembered struct {
 	Wants    []placedWant     `json:"wants,omitempty"`    // those that a line of the repository asks for
 }
 
-// recall returns the cached rendering of a target, and its problems; nil where none is cached.
-func (r *Renderer) recall(ctx context.Context, t Target) (*Rendering, []doc.Error) {
+// recall returns the cached rendering of a target, and its problems; nil where none is cached. Where a kind is given, it
+// has only the resources of that kind, and those that no tool can deploy.
+func (r *Renderer) recall(ctx context.Context, t Target, kind string) (*Rendering, []doc.Error) {
 	k, asked, ok := env.GetAsked[remembered](r.kept(), renderingTable, r.key(t), asker{r, t})
 	if !ok {
 		return nil, nil
 	}
+	r.counts.recalled.Add(1)
 	delete(asked, env.Question{Kind: env.Written})
 	out := &Rendering{Root: t.Root, Reads: map[string]string{}, Partial: k.Partial, target: t, asked: asked, wants: wantsOf(asked, k.Wants)}
 	for q, answer := range asked {
@@ -191,9 +196,13 @@ func (r *Renderer) recall(ctx context.Context, t Target) (*Rendering, []doc.Erro
 			}
 		}
 	}
+	out.all = k.Kinds
 	again := sync.OnceValues(func() (*Rendering, error) { return r.again(ctx, t) })
-	for i, object := range k.Objects {
-		one := &Resource{Object: object, Issues: k.Issues[i], locator: func(pointer string) origin.Place {
+	for i := range k.Objects {
+		if kind != "" && k.Kinds[i] != kind && !slices.ContainsFunc(k.Issues[i], Issue.Breaks) {
+			continue
+		}
+		one := &Resource{Object: k.object(i), Issues: k.Issues[i], index: i, locator: func(pointer string) origin.Place {
 			whole, err := again()
 			if err != nil || i >= len(whole.Resources) {
 				return origin.Place{Path: t.Path, StartLine: 1, EndLine: 1, How: origin.Enclosing, Missing: pointer}
@@ -220,7 +229,28 @@ func (r *Renderer) recall(ctx context.Context, t Target) (*Rendering, []doc.Erro
 	}
 	r.placed(out)
 	r.keepNotes(out)
+	if len(k.Problems) == 0 {
+		r.keepLast(out)
+	}
 	return out, k.Problems
+}
+
+// kinds lists the kinds of all objects that a target deploys.
+func (r *Rendering) kinds() []string {
+	list := slices.Clone(r.all)
+	if r.all == nil {
+		for _, res := range r.Resources {
+			list = append(list, res.kind())
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// object returns a cached object, which remember encoded, and the disk cache verifies.
+func (k *remembered) object(i int) (object map[string]any) {
+	env.Decode(k.Objects[i], &object)
+	return object
 }
 
 // again renders a target whose rendering came from the cache, to find the places of its fields.
@@ -242,15 +272,18 @@ func (r *Renderer) remember(out *Rendering, problems []doc.Error) {
 	if out.asked = r.asked(out); out.asked == nil || r.fresh || r.kept() == nil {
 		return
 	}
+	for i, res := range out.Resources {
+		res.index = i
+	}
 	r.placed(out)
 	r.keepNotes(out)
 	if r.kept().Disk == nil {
 		return
 	}
 	k := remembered{Noted: out.notes != nil, Issues: map[int][]Issue{}, Made: map[int][]byte{}, Partial: out.Partial,
-		Problems: problems, Objects: make([]map[string]any, len(out.Resources)), Wants: out.wants.placed()}
+		Problems: problems, Wants: out.wants.placed()}
 	for i, res := range out.Resources {
-		k.Objects[i] = res.Object
+		k.Kinds, k.Objects = append(k.Kinds, res.kind()), append(k.Objects, env.Encode(res.Object))
 		if len(res.Issues) > 0 {
 			k.Issues[i] = res.Issues
 		}

@@ -94,9 +94,9 @@ func (r *Renderer) LastOfKind(t Target, kind string) (found Declared, ok bool) {
 		return Declared{}, false
 	}
 	found.Last = last.At
-	for i, object := range k.Objects {
-		if object["kind"] == kind {
-			found.Add(&Resource{Object: object, Issues: k.Issues[i]})
+	for i := range k.Objects {
+		if k.Kinds[i] == kind {
+			found.Add(&Resource{Object: k.object(i), Issues: k.Issues[i]})
 		}
 	}
 	return found, true

@@ -50,7 +50,7 @@ func (r *Renderer) Objects(ctx context.Context, t Target, from string, kinds []s
 		r.memo.put(r.ownKey(t), out, problems)
 		built = builtObjects{Whole: !out.Partial && len(problems) == 0}
 		for _, res := range out.Resources {
-			if kind, _ := res.Object["kind"].(string); slices.Contains(kinds, kind) {
+			if slices.Contains(kinds, res.kind()) {
 				one, ok := builtFrom(res)
 				if built.Whole = built.Whole && ok; ok {
 					built.Objects = append(built.Objects, one)

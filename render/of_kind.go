@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -24,35 +25,64 @@ type Declared struct {
 	Last time.Time `json:"-"`
 }
 
-// KnownOfKind returns the objects of a kind that a target deploys, if the cache has them.
-func (r *Renderer) KnownOfKind(t Target, kind string) (Declared, bool) {
-	if t.Kind == roots.Folder {
-		return Declared{}, false
+// declares is what a target deploys of the kinds that were asked for so far.
+type declares struct {
+	Kinds   []string          `json:"kinds"` // of all its objects
+	Of      map[string][]byte `json:"of"`    // by kind, encoded: Declared
+	Problem *doc.Error        `json:"problem,omitempty"`
+}
+
+// kind returns the objects of a kind; false where nobody asked for them.
+func (d declares) kind(kind string) (found Declared, ok bool) {
+	if !slices.Contains(d.Kinds, kind) {
+		return Declared{Problem: d.Problem}, true
 	}
-	return env.Get[Declared](r.kept(), declaredTable, kind+" "+r.ownKey(t), asker{r, t})
+	data, ok := d.Of[kind]
+	return found, ok && env.Decode(data, &found)
+}
+
+// KnownOfKind returns the objects of a kind that a target deploys, if the cache has them.
+func (r *Renderer) KnownOfKind(t Target, kind string) (found Declared, ok bool) {
+	if known, has := r.declares(t); has {
+		return known.kind(kind)
+	}
+	return Declared{}, false
+}
+
+func (r *Renderer) declares(t Target) (declares, bool) {
+	if t.Kind == roots.Folder {
+		return declares{}, false
+	}
+	return env.Get[declares](r.kept(), declaredTable, r.ownKey(t), asker{r, t})
 }
 
 // OfKind returns the objects of a kind that a target deploys. It renders the target only if the cache has no answer.
 // The error is that of Render.
 func (r *Renderer) OfKind(ctx context.Context, t Target, kind string) (Declared, error) {
-	if known, ok := r.KnownOfKind(t, kind); ok {
-		return known, nil
+	known, ok := r.declares(t)
+	if found, has := known.kind(kind); ok && has {
+		return found, nil
 	}
-	out, problems, err := r.Render(ctx, t)
-	if err != nil {
-		return Declared{}, err
+	out, problems := r.recall(ctx, t, kind)
+	if out == nil {
+		var err error
+		if out, problems, err = r.Render(ctx, t); err != nil {
+			return Declared{}, err
+		}
 	}
 	found := Declared{}
 	if problems = append(problems, out.Broken()...); len(problems) > 0 {
 		found.Problem = &problems[0]
 	}
 	for _, res := range out.Resources {
-		if res.Object["kind"] == kind {
+		if res.kind() == kind {
 			found.Add(res)
 		}
 	}
 	if out.asked != nil {
-		env.Put(r.kept(), declaredTable, kind+" "+r.ownKey(t), r.askedWritten(out.target, out.asked), found)
+		of := map[string][]byte{kind: env.Encode(found)}
+		maps.Copy(of, known.Of)
+		env.Put(r.kept(), declaredTable, r.ownKey(t), r.askedWritten(out.target, out.asked), declares{out.kinds(), of, found.Problem})
 	}
 	return found, nil
 }

@@ -30,8 +30,8 @@ const maxPlaces = 20_000
 // placed has a rendering cache its places.
 func (r *Renderer) placed(out *Rendering) {
 	p := &places{renderer: r, target: out.target, asked: out.asked, known: map[int]map[string]origin.Place{}}
-	for i, res := range out.Resources {
-		res.in, res.index = p, i
+	for _, res := range out.Resources {
+		res.in = p
 	}
 	r.asking.add(p)
 }

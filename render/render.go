@@ -46,6 +46,12 @@ type Resource struct {
 // Fragment reports whether the resource may be part of another one (see deploy.Set.IsFragment).
 func (r *Resource) Fragment() bool { return r.fragment != nil && r.fragment() }
 
+// kind returns the kind of the resource, empty where it has none.
+func (r *Resource) kind() string {
+	kind, _ := r.Object["kind"].(string)
+	return kind
+}
+
 // MayBeFragments sets the function that answers Fragment for all resources of the rendering.
 func (r *Rendering) MayBeFragments(are func() bool) {
 	for _, res := range r.Resources {
@@ -69,6 +75,7 @@ type Rendering struct {
 	notes     func(context.Context) []doc.Error
 	inactive  func() []*Resource         // see inactivePostRenderers; nil: it is no release
 	whole     func() (*Rendering, error) // see Whole; nil: it did not come from the cache
+	all       []string                   // the kind of each cached resource, also of those that were not wanted; see recall
 
 	// Rest finds problems that kustomize reports for the remaining parts of a root of which nothing could be rendered.
 	// They may only be consequences of the missing part, so they are not problems of the rendering. nil: there is
@@ -169,11 +176,7 @@ func (r *Renderer) Render(ctx context.Context, t Target) (*Rendering, []doc.Erro
 // once renders a target that is not a plain folder, without a lock: another goroutine may render the same target.
 func (r *Renderer) once(ctx context.Context, t Target) (*Rendering, []doc.Error, error) {
 	if !r.fresh {
-		if out, problems := r.recall(ctx, t); out != nil {
-			r.counts.recalled.Add(1)
-			if len(problems) == 0 {
-				r.keepLast(out)
-			}
+		if out, problems := r.recall(ctx, t, ""); out != nil {
 			return out, problems, nil
 		}
 	}
