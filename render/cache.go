@@ -161,14 +161,14 @@ func (r *Rendering) Same(other *Renderer, target Target) bool {
 // remembered is the cached form of a rendering. Its objects are encoded one by one, as often only those of one kind are
 // wanted.
 type remembered struct {
-	Kinds    []string         `json:"kinds"` // of the objects
-	Objects  [][]byte         `json:"objects"`
-	Issues   map[int][]Issue  `json:"issues,omitempty"` // by the index of the resource
-	Made     map[int][]byte   `json:"made,omitempty"`   // likewise: the object as Helm printed it, if it differs
-	Noted    bool             `json:"noted,omitempty"`  // there are notes: see Rendering.Notes
-	Partial  bool             `json:"partial,omitempty"`
-	Problems []doc.Error      `json:"problems,omitempty"` // of a partial rendering
-	Wants    []placedWant     `json:"wants,omitempty"`    // those that a line of the repository asks for
+	Kinds    []string        `json:"kinds"` // of the objects
+	Objects  [][]byte        `json:"objects"`
+	Issues   map[int][]Issue `json:"issues,omitempty"` // by the index of the resource
+	Made     map[int][]byte  `json:"made,omitempty"`   // likewise: the object as Helm printed it, if it differs
+	Noted    bool            `json:"noted,omitempty"`  // there are notes: see Rendering.Notes
+	Partial  bool            `json:"partial,omitempty"`
+	Problems []doc.Error     `json:"problems,omitempty"` // of a partial rendering
+	Wants    []placedWant    `json:"wants,omitempty"`    // those that a line of the repository asks for
 }
 
 // recall returns the cached rendering of a target, and its problems; nil where none is cached. Where a kind is given, it

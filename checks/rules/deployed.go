@@ -27,14 +27,19 @@ import (
 // written: a kustomization that nothing deploys does not change what a cluster enforces.
 func (out *Sources) deployed(ctx context.Context, c diff.Commit) error {
 	d := &deployedRules{set: c.Roots.OfKind, names: map[string]bool{}, of: map[string]render.Declared{}}
-	for _, s := range out.Policies {
-		for _, r := range rulesOf(s) {
+	all := make([][]ruleNode, len(out.Policies))
+	for i, s := range out.Policies {
+		all[i] = rulesOf(s)
+		for _, r := range all[i] {
 			d.names[r.name()] = true
 		}
 	}
 	others := out.Settings.Others()
 	for i, s := range out.Policies {
-		written := rulesOf(s)
+		written := all[i]
+		if len(written) == 0 || c.Roots.AsWritten(s.Path, slices.ContainsFunc(written, ruleNode.namespaced)) {
+			continue
+		}
 		versions, names := map[string][]ruleNode{}, []string(nil)
 		for _, root := range c.Roots.Reach([]string{s.Path}, nil) {
 			at := c.Roots.Placement(root)
@@ -77,6 +82,11 @@ type ruleNode struct {
 
 func (r ruleNode) name() string { return admission.IdentityOf(r.object).Name }
 
+func (r ruleNode) namespaced() bool {
+	id := admission.IdentityOf(r.object)
+	return !kinds.ClusterScoped(id.Group, id.Kind)
+}
+
 // rulesOf returns the rules in a source.
 func rulesOf(s Source) (list []ruleNode) {
 	documents, _ := doc.Parse(s.Path, s.Data, doc.Limits{})
@@ -94,7 +104,7 @@ func contents(list []ruleNode) string {
 	var all []string
 	for _, r := range list {
 		id := admission.IdentityOf(r.object)
-		if kinds.ClusterScoped(id.Group, id.Kind) {
+		if !r.namespaced() {
 			id.Namespace = ""
 		}
 		metadata, _ := r.object["metadata"].(map[string]any)

@@ -71,6 +71,25 @@ func (s *Set) Counterpart(d *Deployment) (found *Deployment) {
 // Deployment returns the deployment of a root that has its own, nil where the tree has none.
 func (s *Set) Deployment(root roots.Root) *Deployment { return s.found().of(root) }
 
+// AsWritten reports whether all roots deploy the objects in a file with the content that they have there, except for
+// labels. namespace says whether the namespace counts. It may be false where the content is the same.
+func (s *Set) AsWritten(p string, namespace bool) bool {
+	more := []string{"commonAnnotations", "images", "replicas"}
+	if namespace {
+		more = append(more, "namespace")
+	}
+	folders := s.FoldersAround([]string{p}, nil)
+	return len(s.found().composing(folders...)) == 0 && !slices.ContainsFunc(folders, func(dir string) bool {
+		return s.Deploying.Shapes(dir, more...) || slices.ContainsFunc(s.found().at(dir), func(one *Deployment) bool {
+			plain := one.Deployment
+			if !namespace {
+				plain.Namespace = ""
+			}
+			return !plain.Unmodified() && (plain.Kind != gitops.ArgoDirectory || plain.Namespace != "")
+		})
+	})
+}
+
 // Released reports whether an object deploys a release of a chart that is a root of the tree, or a problem says why
 // that is not known. If the object has no namespace in its file, only the file must match.
 func (s *Set) Released(object gitops.Reference, file string) bool {

@@ -41,7 +41,6 @@ func NamesDeployers(text []byte) bool {
 // Deploying finds the files with objects of Argo CD and Flux that deploy something.
 type Deploying struct {
 	index    *Index
-	shapes   shapes
 	shaping  sync.Map        // by path: results of Shaping
 	files    func() []string // see Files
 	linked   func() []string // see Linked

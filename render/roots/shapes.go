@@ -1,13 +1,9 @@
 package roots
 
 import (
-	"path"
 	"slices"
-	"sync"
 
 	"github.com/lintel-bot/lintel/render/doc"
-	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // shaping are the fields of a kustomization that change the content of its resources. The name counts, because Argo CD
@@ -15,54 +11,14 @@ import (
 var shaping = []string{"patches", "patchesStrategicMerge", "patchesJson6902", "replacements", "transformers", "vars",
 	"configurations", "components", "namePrefix", "nameSuffix"}
 
-// shapes caches which kustomizations change the content of their resources. It is safe for concurrent use.
-type shapes struct {
-	mu    sync.Mutex
-	known map[shapeKey]bool
-}
-
-// shapeKey is a folder, and whether a change of the namespace counts.
-type shapeKey struct {
-	dir       string
-	namespace bool
-}
-
-// shapesBelow reports whether the kustomization of a folder, or one that it includes, changes the content of its
-// resources. A change of the namespace counts if asked: the chart of a HelmRelease is rendered for its namespace.
-func (d *Deploying) shapesBelow(dir string, namespace bool) bool {
-	d.shapes.mu.Lock()
-	defer d.shapes.mu.Unlock()
-	if d.shapes.known == nil {
-		d.shapes.known = map[shapeKey]bool{}
-	}
-	return d.shapesOf(shapeKey{dir, namespace})
-}
-
-// shapesOf is shapesBelow; the lock is held.
-func (d *Deploying) shapesOf(key shapeKey) bool {
-	if known, ok := d.shapes.known[key]; ok {
-		return known
-	}
-	d.shapes.known[key] = false // a circle of kustomizations changes nothing
-	f, err := d.index.Kustomization(key.dir)
-	if f == nil || err != nil {
-		return false
-	}
-	shapes := slices.Contains(d.index.Odd(), key.dir) || slices.ContainsFunc(shaping, func(name string) bool {
+// Shapes reports whether the kustomization of a folder changes the content of its resources. more are names of further
+// fields that count.
+func (d *Deploying) Shapes(dir string, more ...string) bool {
+	f, err := d.index.Kustomization(dir)
+	return f != nil && err == nil && (slices.Contains(d.index.Odd(), dir) || slices.ContainsFunc(append(more, shaping...), func(name string) bool {
 		_, v := doc.Field(f.Node, name)
 		return v != nil
-	}) || key.namespace && doc.Text(f.Node, "namespace") != ""
-	for _, ref := range f.Refs {
-		if shapes {
-			break
-		}
-		if named, ok := tree.Clean(path.Join(key.dir, ref.Value)); ok && ref.Role == kustomization.Resource {
-			real, e, err := d.index.Tree().Lookup(named)
-			shapes = err == nil && e.Kind == tree.Dir && d.shapesOf(shapeKey{real, key.namespace})
-		}
-	}
-	d.shapes.known[key] = shapes
-	return shapes
+	}))
 }
 
 // Shaping lists the roots that change the content of a file. If there are any, plain lists the roots that include it
@@ -87,14 +43,18 @@ func (d *Deploying) findShaping(p string) (shaping, plain []Root) {
 	if len(taking) == 0 {
 		return nil, nil
 	}
-	release := d.index.MentionsIn(p, "HelmRelease")
-	for _, r := range d.index.rootsOver(taking) {
-		if d.shapesBelow(r.Path, release) {
-			shaping = append(shaping, r)
-		} else {
-			plain = append(plain, r)
+	var more []string
+	if d.index.MentionsIn(p, "HelmRelease") { // its chart is rendered for its namespace
+		more = []string{"namespace"}
+	}
+	shapes := map[string]bool{}
+	for _, dir := range d.index.Ancestors(taking) {
+		if d.Shapes(dir, more...) {
+			shapes[dir] = true
 		}
 	}
+	shaping = d.index.rootsOver(shapes)
+	plain = slices.DeleteFunc(d.index.rootsOver(taking), func(r Root) bool { return slices.Contains(shaping, r) })
 	if len(shaping) == 0 {
 		return nil, nil
 	}
