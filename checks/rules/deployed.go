@@ -34,7 +34,7 @@ func (out *Sources) deployed(ctx context.Context, c diff.Commit) error {
 			d.names[r.name()] = true
 		}
 	}
-	others := out.Settings.Others()
+	isOther := out.ofOthers(c)
 	for i, s := range out.Policies {
 		written := all[i]
 		if len(written) == 0 || c.Roots.AsWritten(s.Path, slices.ContainsFunc(written, ruleNode.namespaced)) {
@@ -42,8 +42,7 @@ func (out *Sources) deployed(ctx context.Context, c diff.Commit) error {
 		}
 		versions, names := map[string][]ruleNode{}, []string(nil)
 		for _, root := range c.Roots.Reach([]string{s.Path}, nil) {
-			at := c.Roots.Placement(root)
-			if len(at.Clusters) == 0 || at.Implied || others != nil && others(append(c.Roots.DeployedBy(root), root.Path)...) {
+			if at := c.Roots.Placement(root); len(at.Clusters) == 0 || at.Implied || isOther(root) {
 				continue
 			}
 			rules, err := d.as(ctx, root, written)

@@ -20,17 +20,17 @@ var exceptionMark = []byte("PolicyException")
 // contains, as rendered if a kustomization includes them.
 type inForce struct {
 	*Sources
-	commit diff.Commit
-	plain  []string            // the entries of the settings, except folders with a kustomization
-	done   map[roots.Root]bool // rendered
-	seen   map[string]bool     // by place and content
-	others func(paths ...string) bool
+	commit  diff.Commit
+	plain   []string              // the entries of the settings, except folders with a kustomization
+	done    map[roots.Root]bool   // rendered
+	seen    map[string]bool       // by place and content
+	isOther func(roots.Root) bool // see ofOthers
 }
 
 // exceptions finds the exceptions. It fails for errors of the repository or the context.
 func (out *Sources) exceptions(ctx context.Context, c diff.Commit) error {
 	f := &inForce{Sources: out, commit: c, done: map[roots.Root]bool{}, seen: map[string]bool{},
-		others: out.Settings.Others()}
+		isOther: out.ofOthers(c)}
 	named := out.Settings.Exceptions
 	if len(named) == 0 {
 		named = out.Settings.Policies.Paths() // files among the rules that the settings name are rules
@@ -81,10 +81,8 @@ func (f *inForce) file(ctx context.Context, s Source) error {
 	set := f.commit.Roots
 	as := false
 	reached := set.Reach([]string{s.Path}, nil)
-	if f.others != nil && len(reached) > 0 && !settings.Under(s.Path, f.plain) {
-		reached = slices.DeleteFunc(reached, func(r roots.Root) bool {
-			return f.others(append(set.DeployedBy(r), r.Path)...)
-		})
+	if len(reached) > 0 && !settings.Under(s.Path, f.plain) {
+		reached = slices.DeleteFunc(reached, f.isOther)
 		if len(reached) == 0 {
 			return nil // it belongs to another cluster
 		}

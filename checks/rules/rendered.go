@@ -41,17 +41,23 @@ func (out *Sources) renderRoot(ctx context.Context, c diff.Commit, root roots.Ro
 	if problems = append(problems, rendering.Broken()...); len(problems) > 0 {
 		return nil, problems, nil
 	}
+	list, err = rulesIn(rendering, root.Path)
+	return list, nil, err
+}
+
+// rulesIn returns the rules in a rendering as sources of a folder.
+func rulesIn(rendering *render.Rendering, folder string) (list []Source, _ error) {
 	for _, res := range rendering.Resources {
 		if id := admission.IdentityOf(res.Object); !engine.IsRule(id.Group, id.Kind) {
 			continue
 		}
 		s, err := ruleSource(res)
 		if err != nil {
-			return nil, nil, fmt.Errorf("read the rules of %s: %w", root.Path, err)
+			return nil, fmt.Errorf("read the rules of %s: %w", folder, err)
 		}
-		list = append(list, Source{File: s, Folder: root.Path})
+		list = append(list, Source{File: s, Folder: folder})
 	}
-	return list, nil, nil
+	return list, nil
 }
 
 // ruleSource returns a rendered rule as a source.

@@ -13,6 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // Source is a file of rules, or a file rendered from a folder with a kustomization.
@@ -42,7 +43,7 @@ type Sources struct {
 //
 // If the settings name files or folders, only these count, as rendered if they have a kustomization. Otherwise,
 // policies are in every manifest that is not a patch, a template or hidden, as deployed where all objects that deploy one
-// agree, and exceptions are those that roots contain, as rendered. It fails for errors of the repository or the context.
+// agree, and in deployed charts and remote sources (see brought), and exceptions are those that roots contain, as rendered. It fails for errors of the repository or the context.
 func Find(ctx context.Context, c diff.Commit, s *settings.Settings) (*Sources, error) {
 	out, err := FindExceptions(ctx, c, s)
 	if err != nil {
@@ -64,6 +65,14 @@ func (out *Sources) policies(ctx context.Context, c diff.Commit) error {
 	return out.elsewhere(ctx, c)
 }
 
+// ofOthers returns a function that reports whether a root only belongs to other clusters than that of the check.
+func (out *Sources) ofOthers(c diff.Commit) func(roots.Root) bool {
+	others := out.Settings.Others()
+	return func(root roots.Root) bool {
+		return others != nil && others(append(c.Roots.DeployedBy(root), root.Path)...)
+	}
+}
+
 // own adds the policies of the repository itself.
 func (out *Sources) own(ctx context.Context, c diff.Commit) (err error) {
 	named := out.Settings.Policies.Paths()
@@ -71,7 +80,10 @@ func (out *Sources) own(ctx context.Context, c diff.Commit) (err error) {
 		if out.Policies, err = files(c, out.Settings, nil); err != nil {
 			return err
 		}
-		return out.deployed(ctx, c)
+		if err := out.deployed(ctx, c); err != nil {
+			return err
+		}
+		return out.brought(ctx, c)
 	}
 	var plain []string
 	var rendered []Source
