@@ -7,11 +7,10 @@ import (
 )
 
 // controllers are the targets that Kyverno adds to a policy on Pods: the controllers that make them
-// (https://kyverno.io/docs/policy-types/validating-policy/#autogen). A policy that selects anything besides
-// the kind Pod is left as it is.
-func (c *compiler) controllers(m *policy.MatchResources, a *policy.CELAutogen) []target {
-	if m == nil || len(m.ResourceRules) != 1 || len(m.ExcludeResourceRules) > 0 || selects(m.NamespaceSelector) ||
-		selects(m.ObjectSelector) {
+// (https://kyverno.io/docs/policy-types/validating-policy/#autogen), in the namespaces that the policy selects. A
+// policy that selects anything else besides the kind Pod is left as it is.
+func (c *compiler) controllers(m *policy.MatchResources, a *policy.CELAutogen, pods *matcher) []target {
+	if m == nil || len(m.ResourceRules) != 1 || len(m.ExcludeResourceRules) > 0 || selects(m.ObjectSelector) {
 		return nil
 	}
 	rule := m.ResourceRules[0]
@@ -46,7 +45,7 @@ func (c *compiler) controllers(m *policy.MatchResources, a *policy.CELAutogen) [
 		out = append(out, target{&matcher{rules: []policy.ResourceRule{{
 			Operations: rule.Operations, APIGroups: []string{k.group}, APIVersions: []string{"v1"},
 			Resources: []string{k.plural},
-		}}}, k.view})
+		}}, namespaces: pods.namespaces, namespaceNameOnly: pods.namespaceNameOnly}, k.view})
 	}
 	return out
 }

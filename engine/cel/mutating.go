@@ -112,8 +112,8 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 		out.program.namespace = out.namespace
 		out.mutations = c.mutations("/spec/mutations", spec.Mutations)
 		c.reinvocation(spec.ReinvocationPolicy)
-		out.targets = append([]target{c.constraints(spec.MatchConstraints)},
-			c.controllers(spec.MatchConstraints, spec.Autogen)...)
+		out.targets = []target{c.constraints(spec.MatchConstraints)}
+		out.targets = append(out.targets, c.controllers(spec.MatchConstraints, spec.Autogen, out.targets[0].match)...)
 		out.finish()
 		if e := spec.Evaluation; e != nil {
 			out.replace = e.UseServerSideApply

@@ -180,8 +180,8 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 		if len(spec.Validations) == 0 {
 			c.problem("/spec/validations", "the policy validates nothing")
 		}
-		out.targets = append([]target{c.constraints(spec.MatchConstraints)},
-			c.controllers(spec.MatchConstraints, spec.Autogen)...)
+		out.targets = []target{c.constraints(spec.MatchConstraints)}
+		out.targets = append(out.targets, c.controllers(spec.MatchConstraints, spec.Autogen, out.targets[0].match)...)
 		out.finish()
 		return out
 	})
