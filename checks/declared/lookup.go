@@ -331,7 +331,8 @@ func (a asking) listed(was, now *view, namespace string) {
 }
 
 // seen returns the objects of a kind before and after the change, at least the wanted ones. Both are the same if there
-// is only one tree. Objects of a root that the change adds answer only look-ups by that root itself.
+// is only one tree. Objects of a root that the change adds, and that no object deploys, answer only look-ups by that root:
+// it may be for another cluster.
 func (d *Objects) seen(ctx context.Context, group, kind string, w wanted) (was, now *view) {
 	a := d.asking(ctx)
 	own := d.all(ctx, group, kind, w)
@@ -349,7 +350,7 @@ func (d *Objects) seen(ctx context.Context, group, kind string, w wanted) (was, 
 	}
 	var after []entry
 	for _, e := range own {
-		if !e.named && d.touched[e.root] && (e.root == a.root || d.tip.set.Has(e.root)) {
+		if !e.named && d.touched[e.root] && (e.root == a.root || d.tip.set.Has(e.root) || len(d.set.Placement(e.root).Clusters) > 0) {
 			after = append(after, e)
 		}
 	}
