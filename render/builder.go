@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -197,6 +198,11 @@ func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 // object id of the file, and the problem with that document. Documents without apiVersion and kind are left out, and so
 // are kustomizations. A file that cannot be read because it is a template is no problem.
 func (b *builder) Manifest(name string) ([]*Resource, string, *doc.Error, error) {
+	return b.plainFile(name, false)
+}
+
+// plainFile is Manifest. With argo, a document that makes Argo CD fail is a problem, too.
+func (b *builder) plainFile(name string, argo bool) ([]*Resource, string, *doc.Error, error) {
 	data, id, err := b.read(name)
 	var large *tree.TooLargeError
 	switch {
@@ -220,7 +226,12 @@ func (b *builder) Manifest(name string) ([]*Resource, string, *doc.Error, error)
 				"key (<<) that also sets it, and programs disagree on which value wins: put the merge key first"}, nil
 		}
 		for _, node := range doc.Unlist(document) {
-			object, ok := doc.Value(node, true).(map[string]any)
+			value := doc.Value(node, true)
+			if lacks := lacking(value); argo && broken == nil && lacks != "" && (len(list) > 0 || isMeant(name, data, lacks)) {
+				broken = &doc.Error{Path: name, Line: node.Line, Column: node.Column,
+					Message: "has a document that " + lacks + ", so Argo CD does not synchronize the Application"}
+			}
+			object, ok := value.(map[string]any)
 			if !ok || !deployable(object) {
 				continue
 			}
@@ -233,6 +244,33 @@ func (b *builder) Manifest(name string) ([]*Resource, string, *doc.Error, error)
 		}
 	}
 	return list, id, broken, nil
+}
+
+// isMeant reports whether Argo CD takes a file for a manifest although its first document lacks something. Without a
+// kind, it must be JSON or mention all that a manifest has (reposerver/repository, getObjsFromYAMLOrJSON).
+func isMeant(name string, data []byte, lacks string) bool {
+	mentions := func(key string) bool { return bytes.Contains(data, []byte(key)) }
+	return lacks == lacksAPIVersion || path.Ext(name) == ".json" || mentions("apiVersion:") && mentions("kind:") && mentions("metadata:")
+}
+
+const lacksAPIVersion = "has no apiVersion"
+
+// lacking says what keeps a document from being an object that a client of Kubernetes accepts. It returns "" if nothing
+// does, and for an empty document.
+func lacking(document any) string {
+	object, ok := document.(map[string]any)
+	switch kind, _ := object["kind"].(string); {
+	case document == nil:
+		return ""
+	case !ok:
+		return "is no object"
+	case kind == "":
+		return "has no kind"
+	}
+	if apiVersion, _ := object["apiVersion"].(string); apiVersion == "" {
+		return lacksAPIVersion
+	}
+	return ""
 }
 
 // deployable reports whether an object is one that a cluster stores. Configuration of kustomize and of the Kyverno

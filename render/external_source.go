@@ -69,7 +69,7 @@ func (r *Renderer) externalSource(ctx context.Context, t Target) (*Rendering, []
 			names[i] = path.Join(m.prefix, names[i])
 		}
 		var more []doc.Error
-		if out, more, err = r.files(ctx, Target{Root: t.Root, Files: names}); err != nil {
+		if out, more, err = r.files(ctx, Target{Root: t.Root, Files: names, By: local}); err != nil {
 			return nil, nil, local, err
 		}
 		for _, res := range out.Resources {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/doc"
@@ -196,7 +197,17 @@ func (s *release) resources(out *Rendering) (problems []doc.Error, err error) {
 		}
 		for _, document := range documents {
 			for _, node := range doc.Unlist(document) {
-				object, ok := doc.Value(node, true).(map[string]any)
+				value := doc.Value(node, true)
+				if lacks := lacking(value); lacks != "" {
+					problem, err := s.problem(&helm.Error{Cause: helm.CauseOutput, File: m.File, Template: m.Template,
+						Line: s.line(i, node), Message: "prints a document that " + lacks + ", so the release fails"})
+					if err != nil {
+						return nil, err
+					}
+					problems = append(problems, problem)
+					continue
+				}
+				object, ok := value.(map[string]any)
 				if !ok || !deployable(object) {
 					continue
 				}
@@ -210,13 +221,24 @@ func (s *release) resources(out *Rendering) (problems []doc.Error, err error) {
 				Message: fmt.Sprintf("the chart has more than %d resources", s.renderer.limits.Resources)}
 		}
 	}
-	out.Resources, problems = s.postRender(out.Resources)
+	var failed []doc.Error
+	out.Resources, failed = s.postRender(out.Resources)
+	problems = append(problems, failed...)
 	for _, res := range out.Resources {
 		if res.plain && embeds(res.Object) {
 			res.issue(EmbeddedItems, "/items", embedded)
 		}
 	}
 	return problems, nil
+}
+
+// line returns the line of a template that prints a document, or 0.
+func (s *release) line(manifest int, document *yaml.Node) int {
+	at := s.places.locate(manifest, document, "")
+	if s.folder == "" || at.Path != path.Join(s.folder, s.output.Manifests[manifest].File) {
+		return 0
+	}
+	return at.StartLine
 }
 
 // unknown returns a problem for each source of values that is not known.

@@ -207,7 +207,7 @@ func (r *Renderer) once(ctx context.Context, t Target) (*Rendering, []doc.Error,
 	return out, problems, nil
 }
 
-// files reads the manifests of a target, without kustomize.
+// files reads the manifests of a plain folder, or of one that Argo CD reads, without kustomize.
 func (r *Renderer) files(ctx context.Context, t Target) (*Rendering, []doc.Error, error) {
 	out := &Rendering{Root: t.Root, Reads: map[string]string{}, target: t}
 	var problems []doc.Error
@@ -219,7 +219,7 @@ func (r *Renderer) files(ctx context.Context, t Target) (*Rendering, []doc.Error
 		if err != nil {
 			real = name
 		}
-		list, id, problem, err := r.Manifest(real)
+		list, id, problem, err := r.plainFile(real, t.By != nil)
 		if err != nil {
 			return nil, nil, err
 		}
