@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -68,5 +69,70 @@ resources: [cm.yaml]
 		}
 		s.Renderer.SavePlaces(t.Context())
 		cache.Save()
+	}
+}
+
+// A value that a template of an ApplicationSet prints alone has the place where a person wrote it; every other has the
+// place of the template.
+func TestPlacesOfGeneratedValues(t *testing.T) {
+	const list = "- list: {elements: [{n: a,\n    tag: bad}]}"
+	for name, c := range map[string]struct {
+		plain                   bool // not a Go template
+		generators, helm, files string
+		want                    string
+	}{
+		"list":                        {generators: list, helm: `{parameters: [{name: tag, value: "{{.tag}}"}]}`, want: "as.yaml:8"},
+		"list, not a Go template":     {plain: true, generators: list, helm: `{parameters: [{name: tag, value: "{{ tag }}"}]}`, want: "as.yaml:8"},
+		"through a function":          {generators: list, helm: `{valuesObject: {tag: "{{ .tag | lower }}"}}`, want: "as.yaml:8"},
+		"part of a text":              {generators: list, helm: `{valuesObject: {tag: "bad{{.tag}}"}}`, want: "as.yaml:11"},
+		"written in the template":     {generators: list, helm: `{valuesObject: {tag: bad}}`, want: "as.yaml:11"},
+		"chosen by a value":           {generators: list, helm: `{valuesObject: {tag: "{{if .tag}}bad{{end}}"}}`, want: "as.yaml:11"},
+		"nested value":                {generators: "- list: {elements: [{n: a, app: {\n    tag: bad}}]}", helm: `{valuesObject: {tag: "{{.app.tag}}"}}`, want: "as.yaml:8"},
+		"own values of a generator":   {generators: "- git: {repoURL: '', directories: [{path: app}],\n    values: {tag: bad}}", helm: `{valuesObject: {tag: "{{.values.tag}}"}}`, want: "as.yaml:8"},
+		"file":                        {generators: "- git: {repoURL: '', files: [{path: 'envs/*.json'}]}", helm: `{valuesObject: {tag: "{{.tag}}"}}`, files: "-- envs/a.json --\n{\n\n\"tag\": \"bad\"}\n", want: "envs/a.json:3"},
+		"first of a matrix":           {generators: "- matrix: {generators: [list: {elements: [{n: a,\n    tag: bad}]}, list: {elements: [{m: b}]}]}", helm: `{valuesObject: {tag: "{{.tag}}"}}`, want: "as.yaml:8"},
+		"second generator of a merge": {generators: "- merge: {mergeKeys: [n], generators: [list: {elements: [{n: a, tag: good}]}, list: {elements: [{n: a,\n    tag: bad}]}]}", helm: `{valuesObject: {tag: "{{.tag}}"}}`, want: "as.yaml:8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := treetest.New(t)
+			mode := "goTemplate: true"
+			if c.plain {
+				mode = "goTemplate: false"
+			}
+			commit := repo.Commit(`
+-- as.yaml --
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: as, namespace: argocd}
+spec:
+  ` + mode + `
+  generators:
+  ` + c.generators + strings.Repeat("\n", 2-strings.Count(c.generators, "\n")) + `
+  template: {metadata: {name: web}, spec: {destination: {namespace: web}, source: {repoURL: '', path: app,
+    helm: ` + c.helm + `}}}
+-- app/Chart.yaml --
+{apiVersion: v2, name: app, version: 0.1.0}
+-- app/values.yaml --
+tag: none
+-- app/templates/cm.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: cm}, data: {tag: "{{ .Values.tag }}"}}
+` + c.files)
+			s, err := Open(repo.Tree(commit), roots.Options{}, &graph.Cache{}, render.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, root := range s.Of("web") {
+				out, problems, err := s.Render(t.Context(), root)
+				if err != nil || len(problems) > 0 || len(out.Resources) != 1 {
+					t.Fatal(out, problems, err)
+				}
+				at := out.Resources[0].Origin("/data/tag")
+				if got := at.Path + ":" + strconv.Itoa(at.StartLine); got != c.want {
+					t.Errorf("%s, want %s", got, c.want)
+				}
+				return
+			}
+			t.Fatal("no Application")
+		})
 	}
 }

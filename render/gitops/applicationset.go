@@ -22,6 +22,8 @@ type set struct {
 	guess  bool   // only the cluster knows whether this set exists, or has these values
 	rest   bool   // of a merge generator: the sets of its first generator, which needs the cluster, without an override
 	key    string // the merge keys of an override of such a set; empty for all others
+
+	at map[string]Position // where values are written, by their names in templates
 }
 
 // applicationSet expands one ApplicationSet (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/).
@@ -69,7 +71,7 @@ func (r *reader) applicationSet(root *field) *Problem {
 				break // the next set would fail in the same way
 			}
 			r.opens(app, s, i)
-			r.problem(r.application(app))
+			r.problem(r.application(app.atValues()))
 		}
 		all = append(all, sets...)
 	}
@@ -260,7 +262,7 @@ func (e *expander) one(key string, g *field, parent *set, needs *need, depth int
 		return e.merge(g, needs, depth)
 	case "clusters", "clusterDecisionResource", "pullRequest", "scmProvider", "plugin":
 		needs = cmp.Or(needs, &need{g.position(), "the " + key + " generator needs the cluster"})
-		return []set{{values: e.ownValues(g), needs: needs}}, nil
+		return []set{{values: e.ownValues(g), needs: needs, at: g.get("values").written("values.")}}, nil
 	}
 	return nil, fmt.Errorf("there is no generator with the name %.40q", key)
 }
@@ -346,7 +348,7 @@ func (e *expander) matrix(g *field, needs *need, depth int) ([]set, error) {
 			return nil, err
 		}
 		for _, b := range second {
-			combined := set{needs: cmp.Or(a.needs, b.needs), guess: a.guess || b.guess}
+			combined := set{needs: cmp.Or(a.needs, b.needs), guess: a.guess || b.guess, at: overridden(b.at, a.at)}
 			if e.templates.goTemplate {
 				combined.values = deepMerge(b.values, a.values)
 			} else {

@@ -23,6 +23,7 @@ type field struct {
 	Unknown bool // result of a template that depends on values which only the cluster has
 	Where   Position
 	Inside  *Position // place in the source of Layer.Want, if the value is not in this repository
+	Value   *Position // where the value is written that a template of an ApplicationSet prints here; nil: unknown, or here
 }
 
 // MaxDepth limits the nesting of values. Deeper values are left out.

@@ -42,7 +42,7 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 			}
 			values = flat
 		}
-		sets = append(sets, set{values: values})
+		sets = append(sets, set{values: values, at: element.written("")})
 		if hasUnknown(element) {
 			sets[len(sets)-1].needs = needs
 		}
@@ -220,7 +220,7 @@ func (e *expander) files(g *field, needs *need) ([]set, error) {
 			if !e.templates.goTemplate {
 				values = flatten(values)
 			}
-			s, err := e.pathSet(g, set{values: values, needs: needs}, path.Dir(file), path.Base(file))
+			s, err := e.pathSet(g, set{values: values, needs: needs, at: o.written("")}, path.Dir(file), path.Base(file))
 			if err != nil {
 				return nil, err
 			}
@@ -289,6 +289,7 @@ func (e *expander) pathSet(g *field, s set, dir, file string) (set, error) {
 	if own == nil {
 		return s, nil
 	}
+	s.at = overridden(s.at, own.written("values."))
 	added := map[string]any{}
 	for _, k := range own.Keys {
 		v, err := e.templates.render(own.Fields[k], s)

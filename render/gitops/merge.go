@@ -41,6 +41,7 @@ func (e *expander) merge(g *field, needs *need, depth int) ([]set, error) {
 			override, ok := index[keyOf(base[k], keys)]
 			if ok && base[k].matches(keys) {
 				base[k].values = e.override(base[k].values, sets[override].values)
+				base[k].at = overridden(base[k].at, sets[override].at)
 			}
 			base[k].needs, base[k].guess = cmp.Or(base[k].needs, other), base[k].guess || other != nil
 		}
@@ -59,7 +60,8 @@ func (e *expander) perhaps(base, sets []set, keys []string) []set {
 	}
 	for _, s := range sets {
 		i := at[keyOf(s, keys)]
-		one := set{values: e.override(base[i].values, s.values), needs: base[0].needs, guess: true, key: keyOf(s, keys)}
+		one := set{values: e.override(base[i].values, s.values), needs: base[0].needs, guess: true, key: keyOf(s, keys),
+			at: overridden(base[i].at, s.at)}
 		if i == 0 {
 			if key := keyOf(one, keys); at[key] == 0 {
 				at[key] = len(base)

@@ -82,7 +82,29 @@ func (t *templates) render(f *field, s set) (*field, error) {
 	if err != nil {
 		return nil, located(f, err)
 	}
-	return &field{Scalar: filled, Unknown: unknown, Where: f.Where}, nil
+	out := &field{Scalar: filled, Unknown: unknown, Where: f.Where}
+	if at, ok := s.at[t.printed(text)]; ok {
+		out.Value = &at
+	}
+	return out, nil
+}
+
+// printsOne matches a text that only prints one value, or also the name of an image or a parameter before it.
+var printsOne = regexp.MustCompile(`^([^{}\s]*[:=])?\{\{([^{}]*)\}\}$`)
+
+// printed returns the name of the only value that a text prints; empty where it prints others, or more than that value.
+func (t *templates) printed(text string) string {
+	match := printsOne.FindStringSubmatch(text)
+	if match == nil {
+		return ""
+	}
+	if !t.goTemplate {
+		return strings.TrimSpace(match[2])
+	}
+	if c := t.compile(text); c.err == nil && !c.whole && len(c.reads) == 1 {
+		return strings.Join(c.reads[0], ".")
+	}
+	return ""
 }
 
 // has reports whether a value is known.
