@@ -30,7 +30,6 @@ type evaluation struct {
 	lang      *language
 	request   *admission.Request
 	env       Env
-	where     view
 	object    any // as the expressions see it: nil for null
 	oldObject any
 	params    any
@@ -109,7 +108,7 @@ func (a *activation) compute(name string) (any, bool) {
 	case identParams:
 		return null(s.params), true
 	case identImages:
-		spec, err := s.where.pod(s.subject())
+		spec, err := podSpec(s.subject())
 		if err != nil {
 			return types.WrapErr(err), true
 		}
@@ -274,6 +273,22 @@ func (s *evaluation) namespaceValue() any {
 		"apiVersion": "v1", "kind": "Namespace",
 		"metadata": partial(map[string]any{"name": id.Namespace, "labels": labels}),
 	})
+}
+
+// podSpec returns the pod spec of the object or of its template, nil if it has none. The error is an
+// *admission.UnreadableError.
+func podSpec(o admission.Object) (map[string]any, error) {
+	if pointer, ok := admission.PodPointer(admission.IdentityOf(o).Kind); ok {
+		return admission.MapAt(o, pointer+"/spec")
+	}
+	// Kinds that Kubernetes does not have may have their pod spec anywhere.
+	for _, kind := range []string{"Pod", "Deployment", "CronJob"} {
+		pointer, _ := admission.PodPointer(kind)
+		if spec, _ := admission.MapAt(o, pointer+"/spec"); spec["containers"] != nil {
+			return spec, nil
+		}
+	}
+	return nil, nil
 }
 
 // podImages returns the images of a pod by the lists of its containers. If a list is invalid, or a container has no

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,9 +33,9 @@ func (v verdict) canceled() bool {
 
 // evaluate runs the program. The fields are those of all failing validations; the message is that of the first. A
 // failing validation decides, even if an earlier one needs the cluster: the policy can no longer pass.
-func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v view, params any,
+func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, params any,
 	exceptions []*Exception) verdict {
-	state := p.state(r, env, v, params, exceptions)
+	state := p.state(r, env, params, exceptions)
 	a := &activation{ctx: ctx, state: state}
 	if out, done := p.conditionsHold(a); done {
 		return out
@@ -45,7 +46,7 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v
 	for i, val := range p.validations {
 		ok, err := val.expr.truth(a)
 		if log {
-			a.logValidation(i, val, ok, err, v)
+			a.logValidation(i, val, ok, err)
 		}
 		if ok {
 			continue
@@ -60,13 +61,13 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v
 			}
 			undecided = verdict{index: i, line: val.line,
 				err: fmt.Errorf("expression '%s' resulted in error: %w", strings.TrimSpace(val.expr.source), err)}
-			undecided.fields, undecided.old = fieldsOf(a, val.expr, v)
+			undecided.fields, undecided.old = fieldsOf(a, val.expr)
 			if !remote && !p.each() || undecided.canceled() {
 				return undecided
 			}
 			continue
 		}
-		fields, old := fieldsOf(a, val.expr, v)
+		fields, old := fieldsOf(a, val.expr)
 		if !out.failed {
 			out.failed, out.index, out.old, out.line = true, i, old, val.line
 			out.message = p.message(a, val)
@@ -80,7 +81,7 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v
 	}
 	out.fields = tidy(out.fields)
 	if len(out.fields) == 1 && out.fields[0] == "" {
-		out.fields, out.old = p.selected(a, v, out)
+		out.fields, out.old = p.selected(a, out)
 	}
 	return out
 }
@@ -113,11 +114,11 @@ func (p *program) audit(a *activation, undecided verdict) verdict {
 
 // selected returns the fields that make the match conditions true. They are the cause of a violation whose expression
 // reads nothing of the object, which is mostly the constant false.
-func (p *program) selected(a *activation, v view, out verdict) ([]string, bool) {
+func (p *program) selected(a *activation, out verdict) ([]string, bool) {
 	var found []string
 	old := out.old
 	for _, x := range p.conditions {
-		fields, isOld := fieldsOf(a, x, v)
+		fields, isOld := fieldsOf(a, x)
 		if found == nil {
 			old = isOld
 		}
@@ -132,15 +133,42 @@ func (p *program) selected(a *activation, v view, out verdict) ([]string, bool) 
 }
 
 // state is the input of the program's expressions for a request.
-func (p *program) state(r *admission.Request, env Env, v view, params any, exceptions []*Exception) *evaluation {
+func (p *program) state(r *admission.Request, env Env, params any, exceptions []*Exception) *evaluation {
 	s := &evaluation{
-		lang: p.lang, request: r, env: env, where: v, params: params, variables: p.variables, namespace: p.namespace,
-		object: v.see(r, r.Object), oldObject: v.see(r, r.OldObject),
+		lang: p.lang, request: r, env: env, params: params, variables: p.variables, namespace: p.namespace,
+		object: seen(r, r.Object), oldObject: seen(r, r.OldObject),
 	}
 	if len(exceptions) > 0 {
 		s.images, s.values = aggregate(exceptions)
 	}
 	return s
+}
+
+// seen returns an object of a request as expressions see it: nil for nil. Expressions fail that read the namespace of an
+// object that may get one later, or the spec of one whose pod is no map. The object is not changed.
+func seen(r *admission.Request, o admission.Object) any {
+	if o == nil {
+		return nil
+	}
+	id := admission.IdentityOf(o)
+	out := o
+	if pointer, ok := admission.PodPointer(id.Kind); ok {
+		if _, err := admission.MapAt(o, pointer+"/spec"); err != nil {
+			out = maps.Clone(o)
+			out["spec"] = types.WrapErr(err)
+		}
+	}
+	if r.Unplaced(id) {
+		meta, _ := o["metadata"].(map[string]any)
+		meta = maps.Clone(meta)
+		if meta == nil {
+			meta = map[string]any{}
+		}
+		meta["namespace"] = types.WrapErr(admission.NeedsNamespace(id))
+		out = maps.Clone(out)
+		out["metadata"] = meta
+	}
+	return out
 }
 
 // conditionsHold evaluates the match conditions. The verdict is for the case that they do not hold.

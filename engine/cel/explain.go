@@ -25,7 +25,7 @@ const (
 	explainCost = costLimit
 )
 
-// place is a field of the object as the policy sees it, or of the old object if old is set.
+// place is a field of the object, or of the old object if old is set.
 type place struct {
 	old     bool
 	pointer string
@@ -42,8 +42,6 @@ type explainer struct {
 	a     *activation
 	steps int
 	cost  uint64
-
-	where view // where the object that the policy sees is in the real one
 }
 
 // frame is an expression, with the variables of the comprehensions around the current part.
@@ -59,12 +57,11 @@ type source struct {
 	exact  bool
 }
 
-// fieldsOf returns the fields that made the expression false or fail, as pointers into the real object. The second
-// result is true if they are in the old object. If nothing is known, it returns the whole object.
-func fieldsOf(a *activation, e *expression, v view) ([]string, bool) {
+// fieldsOf returns the fields that made the expression false or fail, as pointers. The second result is true if they are
+// in the old object. If nothing is known, it returns the whole object.
+func fieldsOf(a *activation, e *expression) ([]string, bool) {
 	x := &explainer{a: a}
 	f := frame{expr: e}
-	x.where = v
 	var found []place
 	if got, err := x.truth(f, e.checked.Expr()); err != nil {
 		found = x.blameError(f, e.checked.Expr())
@@ -78,7 +75,7 @@ func fieldsOf(a *activation, e *expression, v view) ([]string, bool) {
 	var out []string
 	for _, p := range found {
 		if p.old == old {
-			out = append(out, v.pointer(p.pointer))
+			out = append(out, p.pointer)
 		}
 	}
 	x.requireRest(e)

@@ -55,7 +55,7 @@ func FuzzExceptionExpressions(f *testing.F) {
 			state.images, state.values = aggregate(exceptions)
 			a := &activation{ctx: t.Context(), state: state}
 			_, _ = x.truth(a)
-			if fields, _ := fieldsOf(a, x, plain); len(fields) == 0 {
+			if fields, _ := fieldsOf(a, x); len(fields) == 0 {
 				t.Errorf("%q: a failure has no field", source)
 			}
 		}

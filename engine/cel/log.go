@@ -99,11 +99,11 @@ func (a *activation) logConditions(conditions []*expression) {
 
 // logValidation logs the result of an expression with the variables it uses, and, if it does not hold, the fields that
 // it read.
-func (a *activation) logValidation(i int, val validation, holds bool, err error, v view) {
+func (a *activation) logValidation(i int, val validation, holds bool, err error) {
 	step := explain.Step{Part: explain.Validation, At: "/" + itoa(i), Line: val.line, Holds: holds, Err: err,
 		Words: strings.TrimSpace(val.expr.source), Values: a.variablesOf(val.expr)}
 	if !holds {
-		fields, old := fieldsOf(a, val.expr, v)
+		fields, old := fieldsOf(a, val.expr)
 		object := a.state.request.Object
 		if old {
 			object = a.state.request.OldObject

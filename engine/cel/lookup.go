@@ -2,6 +2,7 @@ package cel
 
 import (
 	"cmp"
+	"reflect"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
@@ -12,6 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 )
+
+var stringMap = reflect.TypeFor[map[string]string]()
 
 // lookUp evaluates resource.Get, List, Post and ToGVR with the objects that the repository declares. A policy in a
 // namespace may leave the namespace out.

@@ -28,12 +28,12 @@ type matcher struct {
 const nameLabel = "kubernetes.io/metadata.name"
 
 // constraints compiles the matchConstraints of a policy, which have to name resources.
-func (c *compiler) constraints(m *policy.MatchResources) target {
+func (c *compiler) constraints(m *policy.MatchResources) *matcher {
 	const at = "/spec/matchConstraints"
 	if m == nil || len(m.ResourceRules) == 0 {
 		c.problem(at, "matchConstraints.resourceRules is empty: the policy would match nothing")
 	}
-	return target{c.matching(at, m), plain}
+	return c.matching(at, m)
 }
 
 // matching compiles a MatchResources block; nil matches everything.

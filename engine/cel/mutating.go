@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/mutate"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -37,8 +35,7 @@ type mutation struct {
 // safe for concurrent use.
 type Mutating struct {
 	Policy
-	mutations []mutation
-	replace   bool // apply configurations may replace what is atomic
+	replace bool // apply configurations may replace what is atomic
 	// again is set if each mutation computes the variables again, from the object that the mutation before it left.
 	again bool
 }
@@ -107,13 +104,18 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 		if doc.Kind == "NamespacedMutatingPolicy" {
 			out.namespace = doc.Namespace
 		}
-		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, nil, nil, spec.AuditAnnotations)
-		c.conditions(out.program, "/spec/matchConditions/", spec.MatchConditions) // which may use the variables here
-		out.program.namespace = out.namespace
-		out.mutations = c.mutations("/spec/mutations", spec.Mutations)
+		compile := func(spec policy.MutatingPolicySpec) target {
+			p := c.body("/spec", spec.FailurePolicy, spec.Variables, nil, nil, spec.AuditAnnotations)
+			c.conditions(p, "/spec/matchConditions/", spec.MatchConditions) // which may use the variables here
+			p.namespace = out.namespace
+			return target{program: p, mutations: c.mutations("/spec/mutations", spec.Mutations)}
+		}
+		pods := compile(spec)
+		out.program = pods.program
 		c.reinvocation(spec.ReinvocationPolicy)
-		out.targets = []target{c.constraints(spec.MatchConstraints)}
-		out.targets = append(out.targets, c.controllers(spec.MatchConstraints, spec.Autogen, out.targets[0].match)...)
+		pods.match = c.constraints(spec.MatchConstraints)
+		out.targets = append([]target{pods}, c.controllers(spec.MatchConstraints, spec.Autogen, pods.match,
+			func(template string) target { return compile(mutatingTemplates(spec, template)) })...)
 		out.finish()
 		if e := spec.Evaluation; e != nil {
 			out.replace = e.UseServerSideApply
@@ -138,9 +140,9 @@ func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmiss
 			kind: doc.Kind, name: doc.Name, rule: doc.Name, enforce: true, paramKind: spec.ParamKind,
 		}, again: true}
 		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, nil, nil)
-		out.mutations = c.mutations("/spec/mutations", spec.Mutations)
+		out.targets = []target{{program: out.program, mutations: c.mutations("/spec/mutations", spec.Mutations)}}
 		c.reinvocation(spec.ReinvocationPolicy)
-		out.targets = []target{c.constraints(spec.MatchConstraints)}
+		out.targets[0].match = c.constraints(spec.MatchConstraints)
 		for _, b := range bindings {
 			if b.Spec.PolicyName == doc.Name {
 				out.bindings = append(out.bindings, binding{match: c.matching("", b.Spec.MatchResources), enforce: true,
@@ -171,11 +173,11 @@ func (m *Mutating) Evaluate(ctx context.Context, r *admission.Request, env Env) 
 		if skip != nil {
 			return []Mutation{{Result: *skip}}
 		}
-		return []Mutation{m.apply(ctx, r, env, t.view, nil, matched)}
+		return []Mutation{m.apply(ctx, r, env, t, nil, matched)}
 	case len(m.bindings) == 0:
-		return []Mutation{m.apply(ctx, r, env, plain, nil, nil)}
+		return []Mutation{m.apply(ctx, r, env, t, nil, nil)}
 	}
-	return m.bound(ctx, r, env)
+	return m.bound(ctx, r, env, t)
 }
 
 // excepted returns the result for a request that an exception exempts from the whole policy, or if that is unknown; nil
@@ -207,13 +209,13 @@ func (m *Mutating) excepted(ctx context.Context, r *admission.Request, env Env) 
 	return matched, nil
 }
 
-func (m *Mutating) bound(ctx context.Context, r *admission.Request, env Env) []Mutation {
+func (m *Mutating) bound(ctx context.Context, r *admission.Request, env Env, t *target) []Mutation {
 	var out []Mutation
 	request := *r
 	m.eachBinding(ctx, &request, env, func(_ binding, param any, err error) {
 		next := Mutation{Result: m.judge(verdict{err: err, index: -1}, true)}
 		if err == nil {
-			next = m.apply(ctx, &request, env, plain, param, nil)
+			next = m.apply(ctx, &request, env, t, param, nil)
 		}
 		out = append(out, next)
 		if next.Patched != nil {
@@ -224,40 +226,27 @@ func (m *Mutating) bound(ctx context.Context, r *admission.Request, env Env) []M
 }
 
 // apply runs the mutations one after the other.
-func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v view, params any,
+func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, t *target, params any,
 	exceptions []*Exception) Mutation {
-	state := m.program.state(r, env, v, params, exceptions)
-	a := &activation{ctx: ctx, state: state}
-	if out, done := m.program.conditionsHold(a); done {
+	a := &activation{ctx: ctx, state: t.program.state(r, env, params, exceptions)}
+	if out, done := t.program.conditionsHold(a); done {
 		if out.skipped && m.rule != "" {
 			return Mutation{Result: Result{Rule: m.rule, Outcome: admission.Skip, Message: "match conditions aren't met"}}
 		}
 		return Mutation{Result: m.judge(out, true)}
 	}
 	object := r.Object
-	var whole *activation // sees a pod controller as it is
-	for _, mu := range m.mutations {
-		at := a
-		if v != plain && mu.kind == jsonPatch {
-			// Kyverno rewrites apply configurations for pod controllers, but not JSON patches.
-			if whole == nil {
-				whole = &activation{ctx: ctx, state: m.program.state(r, env, plain, params, exceptions)}
-			}
-			at = whole
-		}
-		next, err := m.patch(at, mu, object)
+	for _, mu := range t.mutations {
+		next, err := m.patch(a, mu, object)
 		if env.Log.On() {
-			at.logMutation(mu, err)
+			a.logMutation(mu, err)
 		}
 		if err != nil {
 			err = fmt.Errorf("mutation '%s' resulted in error: %w", firstLine(strings.TrimSpace(mu.expr.source)), err)
 			return Mutation{Result: m.judge(verdict{err: err, index: -1, line: mu.line}, true)}
 		}
 		object = next
-		a.state.replaceObject(v.see(a.state.request, object), m.again)
-		if whole != nil {
-			whole.state.replaceObject(object, m.again)
-		}
+		a.state.replaceObject(seen(a.state.request, object), m.again)
 	}
 	out := Mutation{Result: Result{Rule: m.rule, Enforce: true, Outcome: admission.Pass, Message: "success"}}
 	if m.rule != "" {
@@ -282,22 +271,14 @@ func (m *Mutating) patch(a *activation, mu mutation, object admission.Object) (a
 		}
 		return mutate.JSONPatch(object, ops)
 	}
-	configuration, err := exportObject(v, a.state.where)
+	configuration, err := exportObject(v)
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range []string{"apiVersion", "kind"} {
 		delete(configuration, k) // the API server sets them to those of the object
 	}
-	return mutate.Configuration(object, a.state.where.place(configuration), m.replace)
-}
-
-// place moves an apply configuration for a pod to where the view has the pod.
-func (v view) place(configuration map[string]any) map[string]any {
-	for _, key := range slices.Backward(slices.Collect(jsonpointer.Tokens(string(v)))) {
-		configuration = map[string]any{key: configuration}
-	}
-	return configuration
+	return mutate.Configuration(object, configuration, m.replace)
 }
 
 // replaceObject makes expressions use another object from now on. Values computed from the old one are kept, unless

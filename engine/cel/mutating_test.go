@@ -129,6 +129,13 @@ func TestMutating(t *testing.T) {
 		{"metadata by its type and labels by theirs, of a pod controller",
 			applies(`Object{metadata: Object.metadata{labels: Object.metadata.labels{new: "x"}}}`), mutatedDeployment, Error,
 			"type mismatch", "", ""},
+		{"all other metadata of a pod controller is its own", applies(`Object{metadata: {"labels": {"n": object.metadata.name}}}`),
+			mutatedDeployment, Pass, "success", "/spec/template/metadata/labels/n", `d`},
+		{"variables are not rewritten", "variables: [{name: n, expression: object.spec.replicas}]\n" +
+			applies(`Object{metadata: {"labels": {"n": string(variables.n)}}}`), mutatedDeployment, Pass, "success",
+			"/spec/template/metadata/labels/n", `"1"`},
+		{"an object of a pod controller that is no literal", applies(`true ? Object{spec: Object.spec{hostPID: true}} : Object{}`),
+			mutatedDeployment, Error, "type mismatch: the type is Object.spec.template.spec where Object.spec is expected", "", ""},
 		{"a JSON patch is not rewritten", jsonPatches(
 			`[JSONPatch{op: "replace", path: "/spec/replicas", value: object.spec.replicas + 1}]`), mutatedDeployment, Pass,
 			"success", "/spec/replicas", `2`},
@@ -206,10 +213,11 @@ func TestMutatingProblems(t *testing.T) {
 		"mutations: [{patchType: Guess}]": "unknown patch type",
 		"mutations: [{patchType: JSONPatch, applyConfiguration: {expression: 'Object{}'}}]": "has jsonPatch",
 		"mutations: [{patchType: ApplyConfiguration}]":                                      "has applyConfiguration",
-		applies(`[Object{}]`):                                                "must return",
-		jsonPatches(`"x"`):                                                   "must return",
-		jsonPatches(`[JSONPatch{op: 1}]`):                                    "does not compile",
-		jsonPatches(`[JSONPatch{what: "x"}]`):                                "does not compile",
+		applies(`[Object{}]`):                 "must return",
+		jsonPatches(`"x"`):                    "must return",
+		jsonPatches(`[JSONPatch{op: 1}]`):     "does not compile",
+		jsonPatches(`[JSONPatch{what: "x"}]`): "does not compile",
+		applies(`Object{metadata: {"annotations": {"a": "}}}", "b": "c"}}}`): "rewritten for pod controllers, the expression does not compile",
 		"reinvocationPolicy: Often\n" + applies(`Object{}`):                  "reinvocationPolicy",
 		"variables: [{name: v, expression: 'nope'}]\n" + applies(`Object{}`): "does not compile",
 	} {
@@ -295,8 +303,9 @@ func FuzzMutating(f *testing.F) {
 		pod := object(t, mutatedPod)
 		before, _ := json.Marshal(pod)
 		for _, kind := range []patchType{applyConfiguration, jsonPatch} {
-			m := &Mutating{Policy: Policy{program: &program{lang: c.lang}}, mutations: []mutation{{kind: kind, expr: x}}}
-			got := m.apply(t.Context(), &admission.Request{Operation: admission.Create, Object: pod}, Env{}, plain, nil, nil)
+			of := &target{program: &program{lang: c.lang}, mutations: []mutation{{kind: kind, expr: x}}}
+			m := &Mutating{Policy: Policy{program: of.program}}
+			got := m.apply(t.Context(), &admission.Request{Operation: admission.Create, Object: pod}, Env{}, of, nil, nil)
 			if (got.Patched == nil) == (got.Outcome == Pass) {
 				t.Fatalf("%q: %+v", source, got)
 			}

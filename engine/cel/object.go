@@ -153,10 +153,7 @@ const (
 
 // exporter turns values of the language into JSON as objects have it. at is the name of the type that an
 // object at this place has; empty where the place is not known, as in the value of a JSON patch.
-type exporter struct {
-	left  int
-	where view
-}
+type exporter struct{ left int }
 
 func (x *exporter) export(v ref.Val, at string, depth int) (any, error) {
 	if x.left--; x.left < 0 || depth > maxValueDepth {
@@ -235,10 +232,6 @@ func (x *exporter) object(l *literal, at string, depth int) (any, error) {
 	if at != "" && name != at {
 		return nil, fmt.Errorf("type mismatch: the type is %s where %s is expected", name, at)
 	}
-	if at != "" && x.where.leaves(name) {
-		return nil, fmt.Errorf("type mismatch: the type is %s where Object%s is expected", name,
-			strings.ReplaceAll(string(x.where), "/", ".")+strings.TrimPrefix(name, objectTypeName))
-	}
 	out := make(map[string]any, len(l.fields))
 	for k, v := range l.fields {
 		value, err := x.export(v, name+"."+k, depth+1)
@@ -251,12 +244,12 @@ func (x *exporter) object(l *literal, at string, depth int) (any, error) {
 }
 
 // exportObject gives the apply configuration that an expression made.
-func exportObject(v ref.Val, where view) (map[string]any, error) {
+func exportObject(v ref.Val) (map[string]any, error) {
 	l, ok := v.(*literal)
 	if !ok || l.kind.TypeName() != objectTypeName {
 		return nil, fmt.Errorf("the expression returns %s, not Object", v.Type().TypeName())
 	}
-	x := &exporter{left: maxValues, where: where}
+	x := &exporter{left: maxValues}
 	out, err := x.export(l, objectTypeName, 0)
 	if err != nil {
 		return nil, err

@@ -36,10 +36,11 @@ type program struct {
 	namespace   string     // where the policy lives, for look-ups that leave the namespace out
 }
 
-// target is a set of requests that a policy applies to, and the view of their objects.
+// target is a set of requests that a policy applies to, with the policy as it is compiled for them.
 type target struct {
-	match *matcher
-	view  view
+	match     *matcher
+	program   *program
+	mutations []mutation
 }
 
 // binding is a ValidatingAdmissionPolicyBinding, which activates a policy.
@@ -98,6 +99,7 @@ func (p *Policy) finish() {
 func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, conditions []policy.MatchCondition,
 	validations []policy.CELValidation, audit []policy.CELAuditAnnotation) *program {
 	p := &program{lang: c.lang}
+	c.declared, c.additions, c.mutates = map[string]bool{}, 0, false
 	switch failurePolicy {
 	case "", "Fail":
 	case "Ignore":
@@ -174,14 +176,24 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 		if e := spec.Evaluation; e != nil && e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
 			out.enforce = false
 		}
-		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations,
-			spec.AuditAnnotations)
-		out.program.namespace, out.program.verbatim = out.namespace, true
+		compile := func(spec policy.ValidatingPolicySpec) *program {
+			p := c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations, spec.AuditAnnotations)
+			p.namespace, p.verbatim = out.namespace, true
+			return p
+		}
+		out.program = compile(spec)
 		if len(spec.Validations) == 0 {
 			c.problem("/spec/validations", "the policy validates nothing")
 		}
-		out.targets = []target{c.constraints(spec.MatchConstraints)}
-		out.targets = append(out.targets, c.controllers(spec.MatchConstraints, spec.Autogen, out.targets[0].match)...)
+		pods := target{match: c.constraints(spec.MatchConstraints), program: out.program}
+		out.targets = append([]target{pods}, c.controllers(spec.MatchConstraints, spec.Autogen, pods.match,
+			func(template string) target {
+				generated, err := validatingTemplates(spec, template)
+				if err != nil {
+					c.problem("/spec", "the policy cannot be rewritten for pod controllers: %v", err)
+				}
+				return target{program: compile(generated)}
+			})...)
 		out.finish()
 		return out
 	})
@@ -213,8 +225,7 @@ func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPol
 		}
 		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations,
 			spec.AuditAnnotations)
-		out.targets = []target{c.constraints(spec.MatchConstraints)}
-		out.targets[0].match.converting(spec.MatchConstraints)
+		out.targets = []target{{match: c.constraints(spec.MatchConstraints).converting(spec.MatchConstraints)}}
 		for _, b := range bindings {
 			if b.Spec.PolicyName != doc.Name {
 				continue
@@ -241,7 +252,7 @@ func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []
 	case err != nil:
 		return []Result{{Rule: p.rule, Outcome: admission.Unknown, Enforce: p.enforce, Message: err.Error()}}
 	case p.rule == "":
-		return []Result{p.one(ctx, r, env, t.view)}
+		return []Result{p.one(ctx, r, env, t.program)}
 	}
 	return p.bound(ctx, r, env)
 }
@@ -268,13 +279,13 @@ func (p *Policy) about(ctx context.Context, r *admission.Request, env Env) (*tar
 // the binding's paramRef selects.
 func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env) []Result {
 	if len(p.bindings) == 0 {
-		return []Result{p.judge(p.program.evaluate(ctx, r, env, plain, nil, nil), false)}
+		return []Result{p.judge(p.program.evaluate(ctx, r, env, nil, nil), false)}
 	}
 	var out []Result
 	p.eachBinding(ctx, r, env, func(b binding, param any, err error) {
 		v := verdict{err: err, index: -1}
 		if err == nil {
-			v = p.program.evaluate(ctx, r, env, plain, param, nil)
+			v = p.program.evaluate(ctx, r, env, param, nil)
 		}
 		out = append(out, p.judge(v, b.enforce))
 	})
@@ -305,7 +316,7 @@ func (p *Policy) eachBinding(ctx context.Context, r *admission.Request, env Env,
 }
 
 // one evaluates a ValidatingPolicy with the exceptions that apply to the request.
-func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, v view) Result {
+func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, as *program) Result {
 	var matched []*Exception
 	var undecided, broken error
 	for _, e := range env.Exceptions {
@@ -326,7 +337,7 @@ func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, v view)
 		}
 	}
 	run := func(exceptions []*Exception) Result {
-		return p.judge(p.program.evaluate(ctx, r, env, v, nil, exceptions), p.enforce)
+		return p.judge(as.evaluate(ctx, r, env, nil, exceptions), p.enforce)
 	}
 	result := run(nil)
 	env.Log = nil // what exceptions change is tried out

@@ -316,6 +316,47 @@ func TestAutogen(t *testing.T) {
 	}
 }
 
+// TestAutogenText holds that the rules for pod controllers come of the text of a policy on Pods, as in Kyverno.
+func TestAutogenText(t *testing.T) {
+	const deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: own, namespace: ns, labels: {own: a}}, " +
+		"spec: {replicas: 1, template: {metadata: {name: pod, labels: {pod: a}}, spec: {hostPID: true}}}}"
+	for expression, want := range map[string]Outcome{
+		"has(object.metadata.labels.pod)":                             Pass,
+		"has(object.metadata.labels.own)":                             Fail,
+		"object.metadata.?labels.?pod.hasValue()":                     Pass,
+		"object.?metadata.?labels.?pod.hasValue()":                    Fail,
+		"object.?metadata.?labels.?own.hasValue()":                    Pass,
+		"object['metadata'].labels.own == 'a'":                        Pass,
+		"has((object).metadata.labels.own)":                           Pass,
+		"has(dyn(object).metadata.labels.own)":                        Pass,
+		"has(variables.o.metadata.labels.own)":                        Pass,
+		"has(variables.o.metadata.labels.pod)":                        Fail,
+		"has(variables.object.spec.hostPID)":                          Pass,
+		"has(variables.object.spec.replicas)":                         Fail,
+		"object.?spec.?hostPID.orValue(false)":                        Fail,
+		"object.?spec.?replicas.orValue(0) == 1":                      Pass,
+		"object . spec.replicas == 1":                                 Pass,
+		"request.object.spec.hostPID":                                 Pass,
+		"object.metadata.name == 'pod'":                               Pass,
+		"object.metadata.namespace == 'ns'":                           Pass,
+		"object.metadata.?namespace.orValue('') == 'ns'":              Fail,
+		"has(object.metadata.namespaces)":                             Fail,
+		"'object.spec' == 'object.' + 'spec'":                         Fail,
+		"oldObject == null || oldObject.spec.hostPID":                 Pass,
+		"object.kind == 'Deployment' && object.spec.hostPID == true":  Pass,
+		"namespaceObject.metadata.name == object.metadata.namespace":  Pass,
+		"[object].all(thisobject, thisobject.spec.hostPID)":           Pass,
+		"[object].all(thisobject, thisobject.kind == object['kind'])": Pass,
+	} {
+		p := mustVP(t, podPolicy("  variables: [{name: o, expression: object}, {name: object, expression: object}]\n"+
+			validates(expression)))
+		got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, deployment)}, Env{})
+		if len(got) != 1 || got[0].Outcome != want {
+			t.Errorf("%s: %+v, want %s", expression, got, want)
+		}
+	}
+}
+
 // TestUnreadablePods holds that what a policy on Pods reads of an object is an error where it cannot be read.
 func TestUnreadablePods(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: ns}\nspec: "
@@ -331,6 +372,7 @@ func TestUnreadablePods(t *testing.T) {
 		{noHost, deployment + "{replicas: 1}"},
 		{noHost, cron + "{jobTemplate: [{spec: {template: {spec: {hostPID: true}}}}]}"},
 		{noLabel, deployment + "{template: [{metadata: {labels: {x: '1'}}}]}"},
+		{noHost, pod + "text"},
 		{noBad, pod + "[{containers: [{image: bad}]}]"},
 		{noBad, pod + "{containers: {a: {image: bad}}}"},
 		{noBad, pod + "{containers: bad}"},

@@ -42,6 +42,8 @@ type compiler struct {
 	additions int
 	// mutates is set where expressions may make the objects of mutations.
 	mutates bool
+	// generated is set where the text is not that of the document, but rewritten for pod controllers.
+	generated bool
 }
 
 func newCompiler(doc policy.Document) (*compiler, error) {
@@ -67,6 +69,10 @@ func (c *compiler) problem(pointer, format string, args ...any) {
 }
 
 func (c *compiler) located(pointer string, line, column int, message string) {
+	if c.generated {
+		c.problem(pointer, "rewritten for pod controllers, %s", message)
+		return
+	}
 	l, col := c.doc.TextPosition(pointer, line, column)
 	c.problems = append(c.problems, policy.Problem{Path: c.doc.Path, Line: l, Column: col, Message: message})
 }

@@ -35,7 +35,7 @@ func (x *explainer) require(f frame, e ast.Expr, got bool, places []place) []pla
 		if p.old {
 			continue
 		}
-		sheet.Add(x.where.pointer(p.pointer), below(h, p, targets))
+		sheet.Add(p.pointer, below(h, p, targets))
 	}
 	return places
 }

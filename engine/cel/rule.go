@@ -60,7 +60,7 @@ func (r *Rule) Evaluate(ctx context.Context, req *admission.Request, env Env) Re
 	}
 	var out Result
 	for _, param := range params {
-		if out = r.judge(r.as.program.evaluate(ctx, req, env, plain, param, nil)); out.Outcome != admission.Pass {
+		if out = r.judge(r.as.program.evaluate(ctx, req, env, param, nil)); out.Outcome != admission.Pass {
 			break
 		}
 	}

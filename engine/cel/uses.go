@@ -21,7 +21,7 @@ type Allowances struct {
 func (p *Policy) Allowances() Allowances { return p.allowances(nil) }
 
 // Allowances returns what the variables and mutations of the policy can use of an exception.
-func (m *Mutating) Allowances() Allowances { return m.allowances(m.mutations) }
+func (m *Mutating) Allowances() Allowances { return m.allowances(m.targets[0].mutations) }
 
 func (p *Policy) allowances(mutations []mutation) Allowances {
 	var out Allowances
