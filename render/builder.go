@@ -201,7 +201,7 @@ func (b *builder) Manifest(name string) ([]*Resource, string, *doc.Error, error)
 	return b.plainFile(name, false)
 }
 
-// plainFile is Manifest. With argo, a document that makes Argo CD fail is a problem, too.
+// plainFile is Manifest. With argo, a document that makes Argo CD fail is a problem, too, if the file can be read.
 func (b *builder) plainFile(name string, argo bool) ([]*Resource, string, *doc.Error, error) {
 	data, id, err := b.read(name)
 	var large *tree.TooLargeError
@@ -227,7 +227,7 @@ func (b *builder) plainFile(name string, argo bool) ([]*Resource, string, *doc.E
 		}
 		for _, node := range doc.Unlist(document) {
 			value := doc.Value(node, true)
-			if lacks := lacking(value); argo && broken == nil && lacks != "" && (len(list) > 0 || isMeant(name, data, lacks)) {
+			if lacks := lacking(value); argo && err == nil && broken == nil && lacks != "" && (len(list) > 0 || isMeant(name, data, lacks)) {
 				broken = &doc.Error{Path: name, Line: node.Line, Column: node.Column,
 					Message: "has a document that " + lacks + ", so Argo CD does not synchronize the Application"}
 			}
