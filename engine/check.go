@@ -264,7 +264,15 @@ func (c *checker) block(at string, m policy.Match, validates bool) {
 		for i, k := range f.Resources.Kinds {
 			c.kind(fmt.Sprintf("%s/resources/kinds/%d", at, i), k, validates)
 		}
-		if slices.Contains(f.Resources.Kinds, "*") && len(f.Resources.Kinds) > 1 {
+		all := slices.Index(f.Resources.Kinds, "*")
+		if all < 0 || c.doc.Kind == "PolicyException" {
+			continue // exceptions may name all kinds
+		}
+		if c.background {
+			c.bad(fmt.Sprintf("%s/resources/kinds/%d", at, all), "the kind * is not allowed in a background scan, which this policy "+
+				"allows: set spec.background to false")
+		}
+		if len(f.Resources.Kinds) > 1 {
 			c.bad(at+"/resources/kinds", "the kind * stands for all kinds: remove the others")
 		}
 	}
@@ -274,9 +282,6 @@ func (c *checker) kind(at, selector string, validates bool) {
 	k, ok := match.ParseKind(selector)
 	if !ok {
 		return // reported where the block is compiled
-	}
-	if selector == "*" && c.background {
-		c.bad(at, "the kind * is not allowed in a background scan, which this policy allows: set spec.background to false")
 	}
 	if k.SubResource != "" && k.SubResource != "*" && c.background && validates {
 		c.bad(at, "the subresource %s is not available in a background scan, which this policy allows: set spec.background to "+
