@@ -19,6 +19,10 @@ type CELExceptionSpec struct {
 	ReportResult string `json:"reportResult"`
 	// ExpiresAt is an RFC 3339 date-time; empty means never.
 	ExpiresAt string `json:"expiresAt"`
+	// Properties say to people why there is the exception.
+	Properties map[string]string `json:"properties"`
+	// EvaluationMode says which controller is in charge. Kyverno reads it nowhere.
+	EvaluationMode string `json:"evaluationMode"`
 }
 
 // HasValues reports whether the exception allows values.

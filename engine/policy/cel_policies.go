@@ -87,6 +87,8 @@ type CELEvaluation struct {
 
 	// UseServerSideApply lets apply configurations replace atomic lists and maps.
 	UseServerSideApply bool `json:"useServerSideApply"`
+	// SkipBackgroundRequests is about requests of Kyverno's background controller, which changes in Git never are.
+	SkipBackgroundRequests *bool `json:"skipBackgroundRequests"`
 }
 
 // CELSwitch turns one way of evaluation on or off; absent means on.
