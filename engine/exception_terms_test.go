@@ -89,6 +89,10 @@ func TestWithin(t *testing.T) {
 			"  # images:", "  images:", true, false},
 		{"an earlier end", termsOfCEL, "2030", "2029", true, false},
 		{"a later end", termsOfCEL, "2030", "2031", false, false},
+		{"another result in reports", termsOfCEL, "  images:", "  reportResult: pass\n  images:", true, false},
+		{"a result in reports that is one", strings.Replace(termsOfCEL, "  images:", "  reportResult: no\n  images:", 1),
+			"reportResult: no", "reportResult: pass", false, false},
+		{"other properties", termsOfCEL, "  images:", "  properties: {ticket: '1'}\n  images:", true, false},
 		{"no end in CEL", termsOfCEL, "  expiresAt:", "  # expiresAt:", false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
