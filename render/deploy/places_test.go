@@ -121,18 +121,18 @@ tag: none
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, root := range s.Of("web") {
-				out, problems, err := s.Render(t.Context(), root)
-				if err != nil || len(problems) > 0 || len(out.Resources) != 1 {
-					t.Fatal(out, problems, err)
-				}
-				at := out.Resources[0].Origin("/data/tag")
-				if got := at.Path + ":" + strconv.Itoa(at.StartLine); got != c.want {
-					t.Errorf("%s, want %s", got, c.want)
-				}
-				return
+			list := s.Of("web")
+			if len(list) != 1 {
+				t.Fatal(list)
 			}
-			t.Fatal("no Application")
+			out, problems, err := s.Render(t.Context(), list[0])
+			if err != nil || len(problems) > 0 || len(out.Resources) != 1 {
+				t.Fatal(out, problems, err)
+			}
+			at := out.Resources[0].Origin("/data/tag")
+			if got := at.Path + ":" + strconv.Itoa(at.StartLine); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
 		})
 	}
 }
