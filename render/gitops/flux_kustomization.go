@@ -51,6 +51,9 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 	r.also(from.spec...)
 	at, words := spec.position("sourceRef", "name"), "" // words: why the source is not this revision of this repository
 	switch dir = from.inside; {
+	case from.missing:
+		return problemAt(at, ClusterOnly, "no GitRepository of this repository has the name %q: where "+
+			"Kustomization %q comes from is not known", ref.text("name"), d.Name)
 	case from.packed:
 		return problemAt(at, ClusterOnly, "the source is %.40s %q, an artifact that is built outside this "+
 			"repository: what is deployed from "+
@@ -112,6 +115,7 @@ type fluxSource struct {
 	inside     string   // the folder in the repository
 	known      bool     // inside is known
 	packed     bool     // an artifact that is not a repository
+	missing    bool     // no object here has it, and another one is this repository
 	submodules bool     // submodules are fetched, too
 	semver     bool     // revision is a range of versions
 	several    bool     // several objects match, with different contents
@@ -150,6 +154,11 @@ func (r *reader) gitRepository(name, namespace, dir string) fluxSource {
 	from := fluxSource{repository: spec.text("url"), inside: dir, known: true, spec: []any{spec}, where: spec.position("url"),
 		address: spec.position("url"), submodules: spec.truth("recurseSubmodules"), several: !agree(list, "spec"),
 		exclusion: Exclusion{Ignore: spec.text("ignore")}, includes: spec.elements("include")}
+	if len(list) == 0 && len(r.Repo.URLs) > 0 && name != "flux-system" { // which bootstrap writes to the cluster
+		all := r.wanted(Wanted{Group: sourceGroup, Kind: "GitRepository", Any: true})
+		from.missing = slices.ContainsFunc(all, func(o Object) bool { return r.Repo.Match(o.root().text("spec", "url")) }) &&
+			!slices.ContainsFunc(all, func(o Object) bool { return o.Name == name }) // of another namespace, by mistake
+	}
 	for _, dir := range spec.elements("sparseCheckout") {
 		from.exclusion.Sparse = append(from.exclusion.Sparse, dir.text())
 	}

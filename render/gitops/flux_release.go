@@ -255,7 +255,7 @@ func (r *reader) gitChart(chart *field, namespace string) (Chart, *Problem) {
 	case !from.known || from.packed:
 		return c, problemAt(at, ClusterOnly, "the artifact that the chart comes from holds no single "+
 			"folder of this repository at its path: what is deployed from it is not known")
-	case r.ours(from.repository, dir) && r.Repo.Current(from.revision):
+	case !from.missing && r.ours(from.repository, dir) && r.Repo.Current(from.revision):
 		if isKind(r.Tree, dir, tree.File) {
 			r.reads(dir)
 			return c, problemAt(c.Named, ClusterOnly, "the chart is a packaged chart (.tgz) of this repository, which Lintel does not "+
