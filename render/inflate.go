@@ -195,7 +195,10 @@ func (i *inflation) run() (*printedChart, error) {
 	}
 	options := helm.Options{
 		Name: name, Namespace: i.Namespace, Values: values, Kubernetes: i.KubeVersion, APIVersions: i.ApiVersions,
-		SkipCRDs: !i.IncludeCRDs, SkipHooks: i.SkipHooks, Tests: !i.SkipTests,
+		SkipCRDs: !i.IncludeCRDs,
+		Hooks: func(_ string, events []string) bool {
+			return !i.SkipHooks && !(i.SkipTests && slices.Contains(events, helm.Test))
+		},
 	}
 	tried := trial.New(chart, options, i.builder.limits.Source, i.builder.steps)
 	out, err := tried.Render(context.Background())

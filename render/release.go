@@ -168,7 +168,7 @@ func (s *release) load(out *Rendering) (err error) {
 	}
 	s.options = helm.Options{
 		Name: s.spec.Name, Namespace: s.spec.Namespace, Values: s.values.Map, SkipCRDs: s.spec.SkipCRDs,
-		SkipSchema: s.spec.SkipSchema, OtherTests: !s.spec.SkipTests, Lookup: r.lookups.lookUp,
+		SkipSchema: s.spec.SkipSchema, Hooks: s.spec.Hooks.Runs, Lookup: r.lookups.lookUp,
 	}
 	s.options.Kubernetes, s.options.APIVersions = s.versions(s.target.clusters()[0])
 	s.trial = trial.New(s.chart, s.options, r.limits.Source, r.steps)

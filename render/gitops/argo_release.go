@@ -108,7 +108,7 @@ func (r *reader) argoRelease(app, s *field, c Chart) *Release {
 		Chart: c, Name: name.text(), NameWhere: app.position("metadata", "name"), Namespace: known(namespace),
 		NamespaceWhere: app.position("spec", "destination", "namespace"), Rule: argoRule, Limits: r.Limits,
 		Kubernetes: known(helm, "kubeVersion"), APIVersions: plainTexts(helm.get("apiVersions")),
-		SkipCRDs: helm.truth("skipCrds"), SkipTests: helm.truth("skipTests"),
+		SkipCRDs: helm.truth("skipCrds"), Hooks: Hooks{SkipTests: helm.truth("skipTests")},
 		SkipSchema: helm.truth("skipSchemaValidation"),
 	}
 	if name != nil && name.Where != (Position{}) {

@@ -62,6 +62,7 @@ func (r *reader) helmRelease(root *field) *Problem {
 		spec.text("install", "crds") == ""
 	upgrade := spec.text("upgrade", "crds")
 	out.KeepCRDs = upgrade != "Create" && upgrade != "CreateReplace"
+	out.Hooks = fluxHooks(spec)
 	out.SkipSchema = spec.truth("install", "disableSchemaValidation")
 	for _, p := range spec.elements("postRenderers") {
 		if k := p.get("kustomize"); k.present() {

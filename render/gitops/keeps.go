@@ -64,7 +64,7 @@ func (d *Deployment) Phase(object map[string]any) Phase {
 	case !ofArgo && !ofHelm || d == nil && skip:
 		return Applied
 	case d == nil, ofArgo && has(argoHook, "PreSync", "Sync", "PostSync"),
-		ofHelm && !skip && has(helmHook, "pre-install", "post-install", "pre-upgrade", "post-upgrade"):
+		ofHelm && !skip && has(helmHook, d.renewing()...):
 		if stays && !has(argoHook+policy, "BeforeHookCreation", "HookSucceeded") &&
 			!has(helmHook+policy, "before-hook-creation", "hook-succeeded") {
 			return Applied

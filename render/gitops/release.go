@@ -30,7 +30,7 @@ type Release struct {
 	APIVersions []string // API versions that the object sets instead of the cluster's
 	SkipCRDs    bool     // crds/ is not applied
 	KeepCRDs    bool     // crds/ is applied on installation, but not on upgrade
-	SkipTests   bool
+	Hooks       Hooks
 	SkipSchema  bool // values.schema.json is ignored
 	// PostRender are the kustomizations that the output passes through, in order: see Overrides.Kustomization. Metadata
 	// that Flux adds afterwards (commonMetadata, its own labels) is in Deployment.Metadata.
@@ -95,7 +95,7 @@ func (r *Release) shape() []any {
 		renderers = append(renderers, o.shape())
 	}
 	return []any{r.Chart.Want, r.Chart.Folder, r.Name, r.Namespace, r.NameUnknown, layers, len(r.Defaults), r.Rule,
-		r.Kubernetes, r.APIVersions, r.SkipCRDs, r.KeepCRDs, r.SkipTests, r.SkipSchema, renderers, r.PostRenderHooks,
+		r.Kubernetes, r.APIVersions, r.SkipCRDs, r.KeepCRDs, r.Hooks, r.SkipSchema, renderers, r.PostRenderHooks,
 		r.HooksApart}
 }
 

@@ -315,7 +315,7 @@ postRenderers:
 	}
 	_, argo := oneRelease(t, argoApp("source:\n  repoURL: o/r\n  path: apps/c\n  helm: {skipCrds: true, skipTests: true, "+
 		"skipSchemaValidation: true, kubeVersion: '1.30', apiVersions: [a/v1], passCredentials: true, version: v3}"))
-	if r := argo.Release; !r.SkipCRDs || !r.SkipTests || !r.SkipSchema || r.Kubernetes != "1.30" ||
+	if r := argo.Release; !r.SkipCRDs || !r.Hooks.SkipTests || !r.SkipSchema || r.Kubernetes != "1.30" ||
 		gocmp.Diff([]string{"a/v1"}, r.APIVersions) != "" || gocmp.Diff([]string{"apps/c"}, r.Reads) != "" {
 		t.Errorf("%+v", r)
 	}

@@ -82,17 +82,27 @@ func pack(t testing.TB, folder string, files []helm.File) string {
 	return data.String()
 }
 
-// A hook that is both a test and another hook is also run if no tests are run.
-func TestHooksThatAreNotOnlyTestsArePrinted(t *testing.T) {
-	c := app(t, "templates/a.yaml", "kind: A\nmetadata: {annotations: {helm.sh/hook: 'test, post-install'}}\n",
-		"templates/b.yaml", "kind: B\nmetadata: {annotations: {helm.sh/hook: test}}\n")
+func TestHooksAreChosenByNameAndEvents(t *testing.T) {
+	c := app(t, "templates/a.yaml", "kind: A\nmetadata: {name: a, annotations: {helm.sh/hook: 'test, post-install'}}\n",
+		"templates/b.yaml", "kind: B\nmetadata: {name: b, annotations: {helm.sh/hook: test-success}}\n",
+		"templates/c.yaml", "kind: C\nmetadata: {name: c, annotations: {helm.sh/hook: post-install}}\n")
+	var asked []string
+	hooks := func(name string, events []string) bool {
+		asked = append(asked, name+" "+strings.Join(events, " "))
+		return name == "b"
+	}
 	for _, one := range []struct {
 		options helm.Options
-		want    int
-	}{{helm.Options{}, 0}, {helm.Options{OtherTests: true}, 1}, {helm.Options{Tests: true}, 2}} {
-		if out := render(t, c, one.options); len(out.Manifests) != one.want {
-			t.Errorf("%+v: %d manifests, want %d", one.options, len(out.Manifests), one.want)
+		want    string
+	}{{helm.Options{}, "C"}, {helm.Options{Hooks: hooks}, "B"}} {
+		out := render(t, c, one.options)
+		if len(out.Manifests) != 1 || !strings.HasPrefix(out.Manifests[0].Text, "kind: "+one.want) {
+			t.Errorf("%d manifests, want %s", len(out.Manifests), one.want)
 		}
+	}
+	slices.Sort(asked)
+	if want := []string{"a test post-install", "b test", "c post-install"}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
 	}
 }
 
@@ -152,7 +162,7 @@ metadata:
 			t.Errorf("%s is said to be %q", m.Template, m.File)
 		}
 	}
-	if without := render(t, c, helm.Options{SkipCRDs: true, SkipHooks: true}); len(without.Manifests) != 3 {
+	if without := render(t, c, helm.Options{SkipCRDs: true, Hooks: func(string, []string) bool { return false }}); len(without.Manifests) != 3 {
 		t.Errorf("without CRDs and hooks there are %d manifests", len(without.Manifests))
 	}
 }

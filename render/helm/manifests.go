@@ -77,8 +77,11 @@ func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, erro
 		add(m.Name, m.Content, false)
 	}
 	for _, h := range hooks {
-		test := slices.Contains(h.Events, release.HookTest) && !(o.OtherTests && slices.ContainsFunc(h.Events, notTest))
-		if !o.SkipHooks && (o.Tests || !test) {
+		var events []string
+		for _, e := range h.Events {
+			events = append(events, e.String())
+		}
+		if o.Hooks == nil && !slices.Contains(events, Test) || o.Hooks != nil && o.Hooks(h.Name, events) {
 			add(h.Path, h.Manifest, true)
 		}
 	}
@@ -102,8 +105,6 @@ func (m Manifest) Objects(l doc.Limits) (objects []*yaml.Node) {
 
 // indexMark begins the comment that numbers a document.
 const indexMark = "# "
-
-func notTest(e release.HookEvent) bool { return e != release.HookTest }
 
 // sound refuses output that expands without limit.
 func (in *Input) sound(name, text string) error {

@@ -1,5 +1,10 @@
 package helm
 
+import release "helm.sh/helm/v4/pkg/release/v1"
+
+// Test is the event of hooks that are tests.
+const Test = string(release.HookTest)
+
 // Options say how a chart is rendered. The zero values are those of `helm template NAME --include-crds --skip-tests`.
 type Options struct {
 	Name      string         // of the release
@@ -11,12 +16,10 @@ type Options struct {
 	// "group/version/Kind". See KubernetesKinds for those of Kubernetes.
 	APIVersions []string
 	SkipCRDs    bool // leave out crds/
-	SkipHooks   bool // leave out hooks
-	Tests       bool // include hooks that are tests
-	// OtherTests includes tests that are also other hooks, which are run even if no tests are run.
-	OtherTests bool
-	SkipSchema bool // do not check values.schema.json
-	Upgrade    bool // Release.IsUpgrade instead of IsInstall
+	SkipSchema  bool // do not check values.schema.json
+	Upgrade     bool // Release.IsUpgrade instead of IsInstall
+	// Hooks reports whether to include a hook; nil: include all that are no tests.
+	Hooks func(name string, events []string) bool
 	// Lookup answers look-ups in the cluster; an empty name requests a list. False means that the object is not known,
 	// or that the list may be incomplete. nil: nothing is known.
 	Lookup func(apiVersion, kind, namespace, name string) (map[string]any, bool)
