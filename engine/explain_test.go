@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -115,6 +116,32 @@ func TestRequirementOfEveryRuleBody(t *testing.T) {
 		stranger := engine.Result{Outcome: engine.Fail, Rule: "all", Fields: []string{"/spec/x"}}
 		if advice := by.SuggestFixes(t.Context(), request, []engine.Result{stranger})[0]; len(advice) > 0 {
 			t.Errorf("a rule of no policy of the set: %+v", advice)
+		}
+	}
+}
+
+// What is to be written into a map of texts is a text, whether the map is there or not.
+func TestChangeIsWritable(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, object, at string
+		want                any
+	}{
+		{"metadata: {labels: {a: 'true'}}", "{kind: Pod, metadata: {name: a}}", "/metadata/labels", map[string]any{"a": "true"}},
+		{"metadata: {annotations: {a: 'false', b: '1'}}", "{kind: Pod, metadata: {name: a}}", "/metadata/annotations",
+			map[string]any{"a": "false", "b": "1"}},
+		{"metadata: {labels: {a: 'true'}}", "{kind: Pod, metadata: {name: a, labels: {b: c}}}", "/metadata/labels/a", "true"},
+		{"spec: {nodeSelector: {a: 1}}", "{kind: Pod, metadata: {name: a}, spec: {}}", "/spec/nodeSelector", map[string]any{"a": "1"}},
+		{"data: {a: 'true'}", "{kind: ConfigMap, metadata: {name: a}}", "/data", map[string]any{"a": "true"}},
+		{"spec: {hostNetwork: 'true'}", "{kind: Pod, metadata: {name: a}, spec: {}}", "/spec/hostNetwork", true},
+		{"spec: {data: {x: 'true'}}", "{kind: Pod, metadata: {name: a}, spec: {}}", "/spec/data", map[string]any{"x": true}},
+	} {
+		o := object(t, tt.object)
+		o["apiVersion"] = "v1"
+		by := mustCompile(t, ruleOn(o["kind"].(string), "validate: {pattern: {"+tt.pattern+"}}")).Bind(nil, nil)
+		request := &admission.Request{Operation: admission.Create, Object: o}
+		change := by.SuggestFixes(t.Context(), request, by.Evaluate(t.Context(), request))[0][tt.at].Change
+		if change == nil || !reflect.DeepEqual(change.Value, tt.want) {
+			t.Errorf("%s: %#v, want %#v", tt.pattern, change, tt.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -211,7 +212,7 @@ func (a *suggester) remembered(field string, requirements []explain.Requirement)
 		if at[0] < 0 {
 			return nil
 		}
-		change := changeOf(field, requirements[at[0]].Changes[at[1]])
+		change := a.changeOf(field, requirements[at[0]].Changes[at[1]])
 		return &change
 	}
 	at, change := a.try(field, requirements)
@@ -221,8 +222,38 @@ func (a *suggester) remembered(field string, requirements []explain.Requirement)
 	return change
 }
 
-func changeOf(field string, e explain.Change) Change {
-	return Change{Field: field + e.Below, Value: e.Value, Remove: e.Remove, Example: e.Example}
+func (a *suggester) changeOf(field string, e explain.Change) Change {
+	out := Change{Field: field + e.Below, Remove: e.Remove, Example: e.Example}
+	out.Value = writable(admission.IdentityOf(a.request.Object).Kind, slices.Collect(jsonpointer.Tokens(out.Field)), e.Value)
+	return out
+}
+
+// textMaps are the fields whose maps hold texts only. Rules that compare with true mean the text there.
+var textMaps = []string{"labels", "annotations", "matchLabels", "nodeSelector", "stringData"}
+
+// writable returns a value as the API server takes it at a path of an object of a kind.
+func writable(kind string, path []string, value any) any {
+	below := func(key string, v any) any { return writable(kind, append(slices.Clone(path), key), v) }
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = below(k, e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = below(strconv.Itoa(i), e)
+		}
+		return out
+	case bool, int64, float64:
+		i := len(path) - 2
+		if i >= 0 && (slices.Contains(textMaps, path[i]) || i == 0 && path[0] == "data" && (kind == "ConfigMap" || kind == "Secret")) {
+			return fmt.Sprint(v)
+		}
+	}
+	return value
 }
 
 // try returns the first edit after which the field does not fail any more, and nothing else fails that did not before,
@@ -230,7 +261,7 @@ func changeOf(field string, e explain.Change) Change {
 func (a *suggester) try(field string, requirements []explain.Requirement) (at [2]int, found *Change) {
 	for i, h := range requirements {
 		for j, e := range h.Changes {
-			change := changeOf(field, e)
+			change := a.changeOf(field, e)
 			if e.Element && !isElement(change.Field) || slices.Contains(identity(), change.Field) {
 				continue
 			}

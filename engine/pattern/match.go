@@ -82,13 +82,13 @@ func (n *node) matchScalar(value any, r *recorder) verdict {
 	path := r.here()
 	text := "resource value '" + show(value) + "' does not match '" + show(n.scalar.raw) + "' at path " + path
 	if !isList || r.muted > 0 {
-		r.wants(func() explain.Requirement { return n.scalar.requirement(value, r.stringly()) })
+		r.wants(func() explain.Requirement { return n.scalar.requirement(value) })
 		return r.fail(path, text)
 	}
 	for i, element := range list {
 		if !n.scalar.matchOne(element) {
 			m := r.enterIndex(i)
-			r.wants(func() explain.Requirement { return n.scalar.requirement(element, false) })
+			r.wants(func() explain.Requirement { return n.scalar.requirement(element) })
 			r.fail(path, text)
 			r.leave(m)
 		}

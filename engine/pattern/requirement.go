@@ -19,7 +19,7 @@ func (p *Pattern) Explain(resource any, sheet *explain.Sheet) {
 // requirement returns what a node requires of a value that is missing or has another type.
 func (n *node) requirement() explain.Requirement {
 	if n.shape == shapeScalar && !n.list {
-		return n.scalar.requirement(nil, false)
+		return n.scalar.requirement(nil)
 	}
 	value, example, ok := n.example(0)
 	words := n.words()
@@ -91,7 +91,7 @@ func (n *node) example(depth int) (value any, example, ok bool) {
 	}
 	switch n.shape {
 	case shapeScalar:
-		edits := n.scalar.changes(nil, false)
+		edits := n.scalar.changes(nil)
 		if len(edits) == 0 || edits[0].Remove {
 			return nil, false, false
 		}
@@ -166,17 +166,9 @@ func (e *entry) someKey() explain.Requirement {
 	return explain.Requirement{Words: "a key like " + e.name + " with " + e.value.words()}
 }
 
-// stringly reports whether the current value is in labels or annotations, whose values are always strings.
-func (r *recorder) stringly() bool {
-	at := string(r.pointer)
-	i := strings.LastIndexByte(at, '/')
-	return i > 0 && (strings.HasSuffix(at[:i], "/labels") || strings.HasSuffix(at[:i], "/annotations") ||
-		strings.HasSuffix(at[:i], "/matchLabels"))
-}
-
-// requirement returns what a leaf requires of a value. Stringly values are strings whatever they look like.
-func (s *Scalar) requirement(have any, stringly bool) explain.Requirement {
-	h := explain.Requirement{Words: s.words(), Changes: s.changes(have, stringly)}
+// requirement returns what a leaf requires of a value.
+func (s *Scalar) requirement(have any) explain.Requirement {
+	h := explain.Requirement{Words: s.words(), Changes: s.changes(have)}
 	if text, ok := have.(string); ok {
 		h.Of, h.Part = text, s.wrong(text)
 	}
@@ -202,20 +194,17 @@ func (s *Scalar) wrong(text string) explain.Span {
 	return explain.Furthest(parts...)
 }
 
-func (s *Scalar) changes(have any, stringly bool) []explain.Change {
+func (s *Scalar) changes(have any) []explain.Change {
 	switch raw := s.raw.(type) {
 	case nil:
 		return []explain.Change{{Remove: true}}
 	case bool, int64, float64:
-		if stringly {
-			return []explain.Change{{Value: fmt.Sprint(raw)}}
-		}
 		return []explain.Change{{Value: raw}}
 	}
 	var out []explain.Change
 	for _, terms := range s.alternatives {
 		for i := range terms {
-			out = append(out, terms[i].changes(have, stringly)...)
+			out = append(out, terms[i].changes(have)...)
 		}
 	}
 	if len(s.alternatives) > 1 {
@@ -226,18 +215,18 @@ func (s *Scalar) changes(have any, stringly bool) []explain.Change {
 	return out
 }
 
-func (t *term) changes(have any, stringly bool) []explain.Change {
+func (t *term) changes(have any) []explain.Change {
 	switch {
 	case t.op == equal && (t.operand == "*" || t.operand == "?*"):
 		return []explain.Change{{Value: explain.Placeholder, Example: true}}
 	case t.op == equal && t.operand == "":
 		return []explain.Change{{Value: ""}}
 	case t.op == equal && !t.wild:
-		return []explain.Change{{Value: typed(t.operand, have, stringly)}}
+		return []explain.Change{{Value: typed(t.operand, have)}}
 	case t.op == moreEqual || t.op == lessEqual:
-		return []explain.Change{{Value: typed(t.operand, have, stringly), Example: true}}
+		return []explain.Change{{Value: typed(t.operand, have), Example: true}}
 	case t.op == within:
-		return append(t.ends[0].changes(have, stringly), t.ends[1].changes(have, stringly)...)
+		return append(t.ends[0].changes(have), t.ends[1].changes(have)...)
 	case t.op == more || t.op == less:
 		n, err := strconv.ParseInt(t.operand, 10, 64)
 		if err != nil {
@@ -246,17 +235,17 @@ func (t *term) changes(have any, stringly bool) []explain.Change {
 		if n++; t.op == less {
 			n -= 2
 		}
-		return []explain.Change{{Value: typed(strconv.FormatInt(n, 10), have, stringly), Example: true}}
+		return []explain.Change{{Value: typed(strconv.FormatInt(n, 10), have), Example: true}}
 	case t.op == notEqual && (t.operand == "true" || t.operand == "false"):
-		return []explain.Change{{Value: typed(strconv.FormatBool(t.operand == "false"), have, stringly)}}
+		return []explain.Change{{Value: typed(strconv.FormatBool(t.operand == "false"), have)}}
 	}
 	return nil
 }
 
 // typed converts the text of a pattern to the type that the field most likely has: that of its value, or the type that
 // the text looks like.
-func typed(text string, have any, stringly bool) any {
-	if _, isText := have.(string); isText || stringly {
+func typed(text string, have any) any {
+	if _, isText := have.(string); isText {
 		return text
 	}
 	if text == "true" || text == "false" {
