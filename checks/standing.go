@@ -42,14 +42,14 @@ func hasProblem(list []report.Problem, p report.Problem) bool {
 // author of the change is not the one to fix them; the report of the branch has all. missing are policies that the
 // settings name and that do not exist.
 func tellStanding(out *report.Report, standing, missing []report.Problem) {
-	not := func(p report.Problem, reason string) {
-		n := report.NotChecked{Root: "policies", Path: p.Path, Line: p.Line, Reason: reason, Rules: true}
+	not := func(root string, p report.Problem, reason string) {
+		n := report.NotChecked{Root: root, Path: p.Path, Line: p.Line, Reason: reason, Rules: true}
 		if !slices.Contains(out.NotChecked, n) {
 			out.NotChecked = append(out.NotChecked, n)
 		}
 	}
 	for _, p := range missing {
-		not(p, p.Message+" (edit the settings on the base branch: until then no such policy is in effect)")
+		not("settings", p, p.Message+" (edit the settings on the base branch: until then no such policy is in effect)")
 	}
 	if standing = report.SortProblems(standing); len(standing) == 0 {
 		return
@@ -58,9 +58,9 @@ func tellStanding(out *report.Report, standing, missing []report.Problem) {
 		out.Fail(standing...)
 		return
 	}
-	reason := "the base branch has this error, too, and the change does not touch it: " + standing[0].Message
+	reason := "the base branch has this error, too, and the change does not mend it: " + standing[0].Message
 	if n := len(standing) - 1; n > 0 {
 		reason += fmt.Sprintf(" (and %s, see the report of the branch)", report.Count(n, "more error", "more errors"))
 	}
-	not(standing[0], reason)
+	not("policies", standing[0], reason)
 }

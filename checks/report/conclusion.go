@@ -91,7 +91,7 @@ func (r *Report) title() string {
 			kinds++
 		case n.Rules:
 			rules++
-			if !n.Changed {
+			if n.Root != "settings" {
 				baseProblems++
 			}
 		default:
