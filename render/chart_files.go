@@ -54,7 +54,8 @@ func (c *Charted) manifests(ctx context.Context, instead map[string][]byte) ([]h
 	if instead != nil && s.from.here {
 		from, reader := s.from, &chartReader{builder: &s.renderer.builder, out: &Rendering{Reads: map[string]string{},
 			links: map[string]string{}, wants: wants{}}}
-		from.instead = instead
+		from.instead = maps.Clone(instead)
+		maps.Copy(from.instead, s.from.instead)
 		chart, err := reader.chart(from, s.instead)
 		if err != nil {
 			return nil, err

@@ -135,7 +135,7 @@ func (s *release) reads(out *Rendering) {
 // load loads the chart and merges the values.
 func (s *release) load(out *Rendering) (err error) {
 	r := s.renderer
-	from := chartFolder{tree: r.tree, dir: s.spec.Chart.Folder, here: true}
+	from := chartFolder{tree: r.tree, dir: s.spec.Chart.Folder, here: true, instead: without(s.spec.Chart.Lacks)}
 	if s.spec.Chart.Here() {
 		s.folder = s.spec.Chart.Folder
 	} else {
@@ -173,6 +173,18 @@ func (s *release) load(out *Rendering) (err error) {
 	s.options.Kubernetes, s.options.APIVersions = s.versions(s.target.clusters()[0])
 	s.trial = trial.New(s.chart, s.options, r.limits.Source, r.steps)
 	return nil
+}
+
+// without returns contents of files in which some do not exist: see chartFolder.instead.
+func without(files []string) map[string][]byte {
+	if len(files) == 0 {
+		return nil
+	}
+	instead := map[string][]byte{}
+	for _, p := range files {
+		instead[p] = nil
+	}
+	return instead
 }
 
 // fetchedChart returns the folder of a fetched chart.

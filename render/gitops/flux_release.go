@@ -263,8 +263,12 @@ func (r *reader) gitChart(chart *field, namespace string) (Chart, *Problem) {
 				"read: what is deployed from it is not checked")
 		}
 		c.Folder = resolved(r.Tree, dir)
-		if p := path.Join(c.Folder, "Chart.yaml"); newArtifact(r.Tree, from.exclusion).lacks(p, false) {
+		a := newArtifact(r.Tree, from.exclusion)
+		if p := path.Join(c.Folder, "Chart.yaml"); a.lacks(p, false) {
 			return c, problemAt(at, Broken, "the source of the chart excludes %s: Flux has nothing to render from it", p)
+		}
+		for _, folder := range r.readsChart(c.Folder) {
+			c.Lacks = append(c.Lacks, a.left(folder, r.Limits)...)
 		}
 		return c, nil
 	case from.repository == "":

@@ -198,6 +198,21 @@ func (a *artifact) excludes(dir string, limits Limits) bool {
 	return any
 }
 
+// left lists the files below a folder that are not in the artifact, as far as rules besides the defaults concern it.
+func (a *artifact) left(dir string, limits Limits) (files []string) {
+	if !a.excludes(dir, limits) {
+		return nil
+	}
+	w := &folderWalk{tree: a.tree, list: bounded(a.tree, limits.Files), enter: func(string) bool { return true }}
+	_ = w.walk(dir, 0, func(p string) error { // files beyond the limit are not checked
+		if a.lacks(p, false) {
+			files = append(files, p)
+		}
+		return nil
+	})
+	return files
+}
+
 // missing returns the first file of a folder's kustomization that is not in the artifact, empty where all are.
 func (a *artifact) missing(dir string, limits Limits, passed map[string]bool) string {
 	file := kustomizationIn(a.tree, dir)

@@ -49,6 +49,8 @@ type Chart struct {
 	Want remote.Want
 	// Folder contains Chart.yaml; "." is the top of the repository. It is empty if Want is a chart.
 	Folder string
+	// Lacks are files of this repository that the source of the chart leaves out of it.
+	Lacks []string
 
 	// Where is the field that chooses the version, else the one that names the chart. Named is the field that names the
 	// chart. Source is the field with the address. All are in this repository.
@@ -94,7 +96,7 @@ func (r *Release) shape() []any {
 	for _, o := range r.PostRender {
 		renderers = append(renderers, o.shape())
 	}
-	return []any{r.Chart.Want, r.Chart.Folder, r.Name, r.Namespace, r.NameUnknown, layers, len(r.Defaults), r.Rule,
+	return []any{r.Chart.Want, r.Chart.Folder, r.Chart.Lacks, r.Name, r.Namespace, r.NameUnknown, layers, len(r.Defaults), r.Rule,
 		r.Kubernetes, r.APIVersions, r.SkipCRDs, r.KeepCRDs, r.Hooks, r.SkipSchema, renderers, r.PostRenderHooks,
 		r.HooksApart}
 }
