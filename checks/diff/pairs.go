@@ -32,6 +32,7 @@ type Pair struct {
 	Recreate bool
 
 	hook     bool              // the object is created each time, see Renewed
+	replaced bool              // the deployer deletes the object and creates it, see Renewed
 	unseen   map[string]string // see Root.Unseen
 	head     *Commit           // set with unseen
 	clusters []gitops.Cluster  // clusters that get the object; none if no known object deploys the root
@@ -294,11 +295,12 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 }
 
 // Renewed turns updates into creations where the former object is gone by then: what deploys a hook deletes it, and the
-// cluster deletes a Job that finished. An object that becomes a hook is deleted and created.
+// cluster deletes a Job that finished. An object that becomes a hook, or that the deployer replaces, is deleted and
+// created. If it is replaced, its earlier violations are not pre-existing, since the old object existed until then.
 func Renewed(list []*Pair) []*Pair {
 	var unknown *gitops.Deployment
 	for _, p := range list {
-		if p.Operation != admission.Update || !p.hook && !expires(p.Old.Object) {
+		if p.Operation != admission.Update || !p.hook && !p.replaced && !expires(p.Old.Object) {
 			continue
 		}
 		if !expires(p.Old.Object) && unknown.Phase(p.Old.Object) == gitops.Applied {
@@ -306,7 +308,9 @@ func Renewed(list []*Pair) []*Pair {
 			deleted.Operation, deleted.New = admission.Delete, nil
 			list = append(list, &deleted)
 		}
-		p.Operation, p.Before, p.Old = admission.Create, p.Old, nil
+		if p.Operation, p.Before, p.Old = admission.Create, p.Old, nil; p.replaced {
+			p.Before = nil
+		}
 	}
 	return list
 }

@@ -213,6 +213,9 @@ func (p *Pair) sent(was, as deployers) bool {
 		phase := slices.Min(as.phases(p.New))
 		p.hook = phase == gitops.Renewed || phase == gitops.Deferred
 		p.Recreate = !slices.ContainsFunc(as, func(d *gitops.Deployment) bool { return !d.Forces(p.New.Object) })
+		p.replaced = p.Old != nil && slices.ContainsFunc(as, func(d *gitops.Deployment) bool {
+			return d.Replaces(p.Old.Object, p.New.Object)
+		})
 		switch earlier := cmp.Or(p.Old, p.Before); {
 		case phase == gitops.Skipped || phase == gitops.Ignored && p.Old == nil:
 			return false

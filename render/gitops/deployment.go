@@ -206,6 +206,7 @@ type Deployment struct {
 	Cluster  string    // name or address of the cluster, for messages; may be empty
 	To       Cluster   // the cluster that the object names; the zero value: the cluster that the object is in
 	Recreate bool      // resources that cannot be updated are deleted and created again
+	Replace  bool      // resources are replaced where they are not applied: see the method Replaces
 	Unpruned bool      // what is no longer in the folder stays in the cluster
 	Orphans  bool      // everything stays in the cluster when the object goes
 

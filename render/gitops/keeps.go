@@ -34,6 +34,18 @@ func (d *Deployment) Forces(object map[string]any) bool {
 		d.by(argo...) && options(object)(syncOptions, "Force=true")
 }
 
+// Replaces reports whether Argo CD deletes and creates an object to change it (kubectl replace --force). Annotations count
+// of the object as it is in the cluster and as it shall be. The Application can ask for Replace, but not for Force. CRDs
+// and Namespaces are updated (gitops-engine, syncContext.applyObject).
+func (d *Deployment) Replaces(live, target map[string]any) bool {
+	has := func(option string) bool {
+		return options(live)(syncOptions, option) || options(target)(syncOptions, option)
+	}
+	kind := target["kind"]
+	return d != nil && d.by(argo...) && has("Force=true") && (d.Replace || has("Replace=true")) &&
+		kind != "CustomResourceDefinition" && kind != "Namespace"
+}
+
 // Phase is what a deployment does with an object when it is synchronized.
 type Phase int
 
