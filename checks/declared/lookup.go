@@ -114,6 +114,16 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 	return after, ok
 }
 
+// Removes implements admission.Changing. What may still be declared where nobody looked is not removed.
+func (d *Objects) Removes(ctx context.Context, group, kind, namespace, name string) bool {
+	a := d.asking(ctx)
+	if _, has := d.Get(ctx, group, kind, namespace, name); has || a.before || a.Why(name) != nil {
+		return false
+	}
+	_, had := d.Get(a.Before(ctx), group, kind, namespace, name)
+	return had
+}
+
 // created returns a Namespace as the API server creates it where nothing gives it labels: the earlier state of one that the
 // change adds. A rule that its own labels would let pass is asked about it, too.
 func created(name string) admission.Object {

@@ -159,7 +159,9 @@ func (a *Answer) because(res engine.Result) []report.Cause {
 		return []report.Cause{{Kind: report.CauseCluster, What: what, Reason: "nothing names it", Changed: true,
 			ToDo: "name the namespace in the object or in its kustomization"}}
 	}
-	altered := slices.ContainsFunc(a.Altered, func(r report.Resource) bool { return r.String() == what })
+	altered := slices.ContainsFunc(a.Altered, func(r report.Resource) bool {
+		return r.String() == what || what == r.Kind+" for the parameters of the policy"
+	})
 	list := slices.Clone(a.lookups.Why(what))
 	if list == nil {
 		list = []report.Cause{{}}

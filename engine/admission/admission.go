@@ -152,6 +152,12 @@ type Cluster interface {
 	List(ctx context.Context, group, kind, namespace string) []Object
 }
 
+// Changing is a Cluster that knows what a change removes.
+type Changing interface {
+	// Removes reports whether an object was declared, and certainly nothing declares it after the change.
+	Removes(ctx context.Context, group, kind, namespace, name string) bool
+}
+
 type inheritedView struct{}
 
 // InheritedView returns a context in which a Cluster is asked for an inherited policy (see policy.Source). The Cluster

@@ -2,6 +2,7 @@ package cel
 
 import (
 	"context"
+	"errors"
 
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -12,7 +13,8 @@ import (
 
 // params are the objects that a paramRef selects; a single nil where the policy takes none
 // (https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#parameter-resources).
-// The error is a *admission.NeedsClusterError where the repository declares no such object.
+// The error is a *admission.NeedsClusterError where the repository declares no such object, unless the change removes what
+// the binding cannot do without.
 func (p *program) params(ctx context.Context, r *admission.Request, env Env, kind *policy.ParamKind,
 	ref *policy.ParamRef) ([]any, error) {
 	if kind == nil || ref == nil {
@@ -37,7 +39,14 @@ func (p *program) params(ctx context.Context, r *admission.Request, env Env, kin
 				return []any{o}, nil
 			}
 		}
+		if c, ok := env.Cluster.(admission.Changing); ok && ref.ParameterNotFoundAction == "Deny" &&
+			c.Removes(ctx, group, kind.Kind, namespace, ref.Name) {
+			return nil, errors.New("failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction")
+		}
 		needs.What = kind.Kind + " " + ref.Name
+		if namespace != "" {
+			needs.What = kind.Kind + " " + namespace + "/" + ref.Name
+		}
 		return nil, needs
 	}
 	selector, err := v1.LabelSelectorAsSelector(labelSelector(ref.Selector))

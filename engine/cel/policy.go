@@ -283,7 +283,7 @@ func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env) []Res
 	}
 	var out []Result
 	p.eachBinding(ctx, r, env, func(b binding, param any, err error) {
-		v := verdict{err: err, index: -1}
+		v := verdict{err: err, index: -1, denies: true}
 		if err == nil {
 			v = p.program.evaluate(ctx, r, env, param, nil)
 		}
