@@ -108,10 +108,10 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 			p := c.body("/spec", spec.FailurePolicy, spec.Variables, nil, nil, spec.AuditAnnotations)
 			c.conditions(p, "/spec/matchConditions/", spec.MatchConditions) // which may use the variables here
 			p.namespace = out.namespace
-			return target{program: p, mutations: c.mutations("/spec/mutations", spec.Mutations)}
+			return target{program: func() *program { return p }, mutations: c.mutations("/spec/mutations", spec.Mutations)}
 		}
 		pods := compile(spec)
-		out.program = pods.program
+		out.program = pods.program()
 		c.reinvocation(spec.ReinvocationPolicy)
 		pods.match = c.constraints(spec.MatchConstraints)
 		out.targets = append([]target{pods}, c.controllers(spec.MatchConstraints, spec.Autogen, pods.match,
@@ -140,7 +140,7 @@ func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmiss
 			kind: doc.Kind, name: doc.Name, rule: doc.Name, enforce: true, paramKind: spec.ParamKind,
 		}, again: true}
 		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, nil, nil)
-		out.targets = []target{{program: out.program, mutations: c.mutations("/spec/mutations", spec.Mutations)}}
+		out.targets = []target{{program: func() *program { return out.program }, mutations: c.mutations("/spec/mutations", spec.Mutations)}}
 		c.reinvocation(spec.ReinvocationPolicy)
 		out.targets[0].match = c.constraints(spec.MatchConstraints)
 		for _, b := range bindings {
@@ -228,8 +228,9 @@ func (m *Mutating) bound(ctx context.Context, r *admission.Request, env Env, t *
 // apply runs the mutations one after the other.
 func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, t *target, params any,
 	exceptions []*Exception) Mutation {
-	a := &activation{ctx: ctx, state: t.program.state(r, env, params, exceptions)}
-	if out, done := t.program.conditionsHold(a); done {
+	p := t.program()
+	a := &activation{ctx: ctx, state: p.state(r, env, params, exceptions)}
+	if out, done := p.conditionsHold(a); done {
 		if out.skipped && m.rule != "" {
 			return Mutation{Result: Result{Rule: m.rule, Outcome: admission.Skip, Message: "match conditions aren't met"}}
 		}

@@ -303,8 +303,9 @@ func FuzzMutating(f *testing.F) {
 		pod := object(t, mutatedPod)
 		before, _ := json.Marshal(pod)
 		for _, kind := range []patchType{applyConfiguration, jsonPatch} {
-			of := &target{program: &program{lang: c.lang}, mutations: []mutation{{kind: kind, expr: x}}}
-			m := &Mutating{Policy: Policy{program: of.program}}
+			p := &program{lang: c.lang}
+			of := &target{program: func() *program { return p }, mutations: []mutation{{kind: kind, expr: x}}}
+			m := &Mutating{Policy: Policy{program: p}}
 			got := m.apply(t.Context(), &admission.Request{Operation: admission.Create, Object: pod}, Env{}, of, nil, nil)
 			if (got.Patched == nil) == (got.Outcome == Pass) {
 				t.Fatalf("%q: %+v", source, got)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 
@@ -34,12 +35,13 @@ type program struct {
 	ignore      bool       // the failure policy is Ignore
 	verbatim    bool       // a message expression decides the message, even where it fails
 	namespace   string     // where the policy lives, for look-ups that leave the namespace out
+	broken      error      // why its text for pod controllers does not compile: the error of each evaluation
 }
 
 // target is a set of requests that a policy applies to, with the policy as it is compiled for them.
 type target struct {
 	match     *matcher
-	program   *program
+	program   func() *program
 	mutations []mutation
 }
 
@@ -176,23 +178,30 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 		if e := spec.Evaluation; e != nil && e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
 			out.enforce = false
 		}
-		compile := func(spec policy.ValidatingPolicySpec) *program {
+		compile := func(c *compiler, spec policy.ValidatingPolicySpec) *program {
 			p := c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations, spec.AuditAnnotations)
 			p.namespace, p.verbatim = out.namespace, true
 			return p
 		}
-		out.program = compile(spec)
+		out.program = compile(c, spec)
 		if len(spec.Validations) == 0 {
 			c.problem("/spec/validations", "the policy validates nothing")
 		}
-		pods := target{match: c.constraints(spec.MatchConstraints), program: out.program}
+		pods := target{match: c.constraints(spec.MatchConstraints), program: func() *program { return out.program }}
 		out.targets = append([]target{pods}, c.controllers(spec.MatchConstraints, spec.Autogen, pods.match,
 			func(template string) target {
-				generated, err := validatingTemplates(spec, template)
-				if err != nil {
-					c.problem("/spec", "the policy cannot be rewritten for pod controllers: %v", err)
-				}
-				return target{program: compile(generated)}
+				// Most policies never see each kind of controllers, so they are compiled for the first of a kind.
+				return target{program: sync.OnceValue(func() *program {
+					generated, err := validatingTemplates(spec, template)
+					later := &compiler{lang: c.lang, doc: c.doc, generated: true}
+					if p := compile(later, generated); err == nil && !policy.HasErrors(later.problems) {
+						return p
+					}
+					for _, p := range later.problems {
+						err = cmp.Or(err, errors.New(p.Message))
+					}
+					return &program{lang: c.lang, broken: err}
+				})}
 			})...)
 		out.finish()
 		return out
@@ -252,7 +261,7 @@ func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []
 	case err != nil:
 		return []Result{{Rule: p.rule, Outcome: admission.Unknown, Enforce: p.enforce, Message: err.Error()}}
 	case p.rule == "":
-		return []Result{p.one(ctx, r, env, t.program)}
+		return []Result{p.one(ctx, r, env, t.program())}
 	}
 	return p.bound(ctx, r, env)
 }

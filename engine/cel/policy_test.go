@@ -347,6 +347,7 @@ func TestAutogenText(t *testing.T) {
 		"namespaceObject.metadata.name == object.metadata.namespace":  Pass,
 		"[object].all(thisobject, thisobject.spec.hostPID)":           Pass,
 		"[object].all(thisobject, thisobject.kind == object['kind'])": Pass,
+		"[{'spec': 'a'}].all(object, object.spec == 'a')":             Error, // it does not compile once it is rewritten
 	} {
 		p := mustVP(t, podPolicy("  variables: [{name: o, expression: object}, {name: object, expression: object}]\n"+
 			validates(expression)))
