@@ -60,7 +60,7 @@ func (r *Renderer) deployed(ctx context.Context, t Target) (*Rendering, []doc.Er
 func (r *Renderer) finish(res *Resource, one *Deployment) {
 	node := cloneNode(res.node)
 	writes, issues := one.Finish(node, gitops.FinishOptions{
-		Namespaced: r.namespaced, Limits: gitops.Limits{Source: r.limits.Source},
+		Namespaced: r.namespaced, Limits: gitops.Limits{Source: r.limits.Source}, CRD: res.crd,
 	})
 	if len(writes) > 0 {
 		before := res.locator

@@ -223,7 +223,7 @@ func (s *release) resources(out *Rendering) (problems []doc.Error, err error) {
 				if !ok || !deployable(object) {
 					continue
 				}
-				res := &Resource{Object: object, node: node, plain: true, manifest: i + 1}
+				res := &Resource{Object: object, node: node, plain: true, manifest: i + 1, crd: m.CRD}
 				res.locator = func(pointer string) origin.Place { return s.places.locate(i, node, pointer) }
 				out.Resources = append(out.Resources, res)
 			}

@@ -39,6 +39,7 @@ type Resource struct {
 	packed  packed                // of a resource that kustomize built
 	plain   bool                  // read from a file, and not built: see doc.Value
 
+	crd      bool        // from crds/ of a chart
 	manifest int         // the number of Helm's manifest that printed it; 0: none did
 	fragment func() bool // see Fragment; nil: it is not one
 }

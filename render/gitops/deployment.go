@@ -218,6 +218,7 @@ type Deployment struct {
 	Directory  Directory       // of an ArgoDirectory
 	Overrides  Overrides       // changes of the folder's kustomization: see Edit
 	Metadata   Metadata        // Flux' commonMetadata: see Finish
+	Tracking   Metadata        // that Helm adds to objects of a release, but not to hooks and crds/: see Finish
 	Substitute Substitution    // Flux' postBuild: see Finish
 	Release    *Release        // of a chart
 	External   *ExternalSource // the folder is in another repository, and Path is the object's file

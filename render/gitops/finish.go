@@ -38,6 +38,7 @@ type FinishOptions struct {
 	// know.
 	Namespaced func(apiVersion, kind string) bool
 	Limits     Limits
+	CRD        bool // the resource is from crds/ of a chart
 }
 
 const (
@@ -46,7 +47,7 @@ const (
 )
 
 // Finish changes a built resource as the controller does before it applies it: Flux' variable substitution and common
-// metadata, or Argo CD's destination namespace. It changes the nodes in place. A changed scalar keeps its line and
+// metadata, what Helm adds to the objects of a release, or Argo CD's destination namespace. It changes the nodes in place. A changed scalar keeps its line and
 // column.
 func (d *Deployment) Finish(resource *yaml.Node, o FinishOptions) ([]Write, []Issue) {
 	for resource != nil && resource.Kind == yaml.DocumentNode && len(resource.Content) > 0 {
@@ -61,8 +62,18 @@ func (d *Deployment) Finish(resource *yaml.Node, o FinishOptions) ([]Write, []Is
 	}
 	f.metadata(resource, "labels", d.Metadata.Labels)
 	f.metadata(resource, "annotations", d.Metadata.Annotations)
+	if !o.CRD && !isHelmHook(resource) {
+		f.metadata(resource, "labels", d.Tracking.Labels)
+		f.metadata(resource, "annotations", d.Tracking.Annotations)
+	}
 	f.namespace(resource)
 	return f.writes, f.issues
+}
+
+func isHelmHook(resource *yaml.Node) bool {
+	_, metadata := doc.Field(resource, "metadata")
+	_, annotations := doc.Field(metadata, "annotations")
+	return doc.Text(annotations, helmHook) != ""
 }
 
 func substitutionDisabled(resource *yaml.Node) bool {

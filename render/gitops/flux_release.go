@@ -77,8 +77,22 @@ func (r *reader) helmRelease(root *field) *Problem {
 	if r.object.Namespace != "" { // otherwise the root that deploys the object sets it
 		at.Metadata.Labels[helmGroup+"/namespace"] = Value{r.object.Namespace, root.position("metadata", "namespace")}
 	}
+	at.Tracking = tracking(out, at.Where)
 	r.found = append(r.found, at)
 	return nil
+}
+
+// releaseName is the annotation with the release that an object belongs to.
+const releaseName = "meta.helm.sh/release-name"
+
+// tracking returns what Helm adds to the objects of a release (helm.sh/helm/v4/pkg/action, setMetadataVisitor).
+func tracking(release *Release, at Position) Metadata {
+	out := Metadata{Labels: map[string]Value{"app.kubernetes.io/managed-by": {"Helm", at}},
+		Annotations: map[string]Value{releaseName: {release.Name, release.NameWhere}}}
+	if release.Namespace != "" { // otherwise the root that deploys the object sets it
+		out.Annotations["meta.helm.sh/release-namespace"] = Value{release.Namespace, release.NamespaceWhere}
+	}
+	return out
 }
 
 // fluxPatches returns the edits of a post renderer, whose fields are also those of a Kustomization.

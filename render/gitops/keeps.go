@@ -64,7 +64,7 @@ const (
 // object with IfNotPresent in a new cluster, so it is Applied. If d is nil, the deployment is unknown: each annotation of a
 // hook counts, and the object is sent.
 func (d *Deployment) Phase(object map[string]any) Phase {
-	const argoHook, helmHook, policy = "argocd.argoproj.io/hook", "helm.sh/hook", "-delete-policy"
+	const argoHook, policy = "argocd.argoproj.io/hook", "-delete-policy"
 	has := options(object)
 	ofArgo := d.by(argo...) && has(argoHook)
 	skip := ofArgo && has(argoHook, "Skip")
@@ -103,6 +103,8 @@ func marked(object map[string]any, key, value string) bool {
 
 // by reports whether a deployment has one of some kinds, or is unknown.
 func (d *Deployment) by(kinds ...Kind) bool { return d == nil || slices.Contains(kinds, d.Kind) }
+
+const helmHook = "helm.sh/hook"
 
 const syncOptions = "argocd.argoproj.io/sync-options"
 
