@@ -260,7 +260,7 @@ func (s Sides) Stays(p *Pair) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(d *deploy.Deployment) bool {
 		now := head.Counterpart(d)
 		if now == nil || now.Name != d.Name {
-			return !d.Keeps(p.Old.Object, true)
+			return !cmp.Or(now, d).Lasts && !d.Keeps(p.Old.Object, true)
 		}
 		return !now.Keeps(p.Old.Object, false)
 	})

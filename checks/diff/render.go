@@ -223,6 +223,8 @@ func (p *Pair) sent(was, as deployers) bool {
 			p.Operation, p.New = admission.Delete, nil
 		case earlier != nil && phase < gitops.Deferred && slices.Max(was.phases(earlier)) >= gitops.Deferred:
 			p.Operation, p.Old, p.Before = admission.Create, nil, nil
+		case p.Old != nil && !slices.ContainsFunc(as, func(d *gitops.Deployment) bool { return !d.Creates(p.New.Object) }):
+			return false
 		}
 	}
 	return p.New != nil || slices.Min(was.phases(p.Old)) < gitops.Deferred

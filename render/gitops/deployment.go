@@ -209,6 +209,7 @@ type Deployment struct {
 	Replace  bool      // resources are replaced where they are not applied: see the method Replaces
 	Unpruned bool      // what is no longer in the folder stays in the cluster
 	Orphans  bool      // everything stays in the cluster when the object goes
+	Lasts    bool      // the generated Application stays when its ApplicationSet stops generating it
 
 	// Namespace is the namespace of namespaced objects that name none (Argo CD's destination). Flux' target namespace
 	// is part of Overrides instead: kustomize writes it over the namespaces in the manifests.
@@ -439,6 +440,16 @@ func (o Options) once(object Object, wanted func(Wanted) []Object) Evaluation {
 				r.found[i].Orphans = true
 			}
 		}
+		if policy := root.text("spec", "syncPolicy", "applicationsSync"); policy == "create-only" || policy == "create-update" {
+			for i := range r.found {
+				r.found[i].Lasts = true
+			}
+		}
+		if kind == "Application" && !slices.ContainsFunc(root.elements("metadata", "finalizers"), deletesResources) {
+			for i := range r.found {
+				r.found[i].Orphans = true
+			}
+		}
 		if flux && root.truth("spec", "suspend") || root.text("metadata", "annotations", skipReconcile) == "true" {
 			for i := range r.found {
 				r.found[i].Suspended = true
@@ -458,6 +469,13 @@ func (o Options) once(object Object, wanted func(Wanted) []Object) Evaluation {
 		return digest(parts...)
 	}
 	return o.Once(fmt.Sprintf("%q %v %q %s", o.Repo, o.Limits, object.from, object.id), found, do)
+}
+
+// deletesResources reports whether a finalizer of an Application deletes its objects when it goes, with any propagation
+// policy (https://argo-cd.readthedocs.io/en/stable/user-guide/app_deletion/).
+func deletesResources(finalizer *field) bool {
+	name, _, _ := strings.Cut(finalizer.text(), "/")
+	return name == "resources-finalizer.argocd.argoproj.io"
 }
 
 // Kinds lists the kinds of objects that Deployments reads: those that deploy, and those that it only looks up for Flux,

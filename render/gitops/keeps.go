@@ -16,8 +16,9 @@ func (d *Deployment) Keeps(object map[string]any, gone bool) bool {
 	switch d.Kind {
 	case Flux:
 		return gone && d.Orphans || !gone && d.Unpruned || marked(object, "prune", "disabled") || d.Phase(object) == Skipped
-	case FluxHelm:
-		return has(resourcePolicy, "keep") || d.Phase(object) > Applied
+	case FluxHelm: // Helm never deletes what is in crds/, and tracks all else that is no hook
+		return has(resourcePolicy, "keep") || d.Phase(object) > Applied ||
+			object["kind"] == "CustomResourceDefinition" && !has(releaseName)
 	}
 	if gone {
 		return d.Orphans || has(syncOptions, "Delete=false") || has(resourcePolicy, "keep")
@@ -32,6 +33,12 @@ func (d *Deployment) Keeps(object map[string]any, gone bool) bool {
 func (d *Deployment) Forces(object map[string]any) bool {
 	return d != nil && d.Recreate || d.by(Flux) && marked(object, "force", "enabled") ||
 		d.by(argo...) && options(object)(syncOptions, "Force=true")
+}
+
+// Creates reports whether an object is only created, and an existing one is not changed
+// (https://fluxcd.io/flux/components/kustomize/kustomizations/#ifnotpresent).
+func (d *Deployment) Creates(object map[string]any) bool {
+	return d != nil && d.Kind == Flux && marked(object, "ssa", "IfNotPresent")
 }
 
 // Replaces reports whether Argo CD deletes and creates an object to change it (kubectl replace --force). Annotations count
