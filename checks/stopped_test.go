@@ -24,7 +24,7 @@ spec:
 	application := func(path string) string {
 		return `apiVersion: argoproj.io/v1alpha1
 kind: Application
-metadata: {name: web, namespace: argocd}
+metadata: {name: web, namespace: argocd, finalizers: [resources-finalizer.argocd.argoproj.io]}
 spec:
   destination: {server: https://kubernetes.default.svc, namespace: shop}
   source:
