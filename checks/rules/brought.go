@@ -26,6 +26,10 @@ func (out *Sources) brought(ctx context.Context, c diff.Commit) error {
 	for _, d := range Documents(out.Policies, false) {
 		from[d.ID()] = Source{}
 	}
+	counts := map[string]bool{} // exceptions, by id
+	for _, d := range Documents(out.Exceptions, true) {
+		counts[d.ID()] = true
+	}
 	list := append(printing(c), slices.DeleteFunc(c.Roots.External(), func(r roots.Root) bool { return !mayBring(c, r) })...)
 	slices.SortFunc(list, roots.Compare)
 	for _, root := range slices.Compact(list) {
@@ -43,6 +47,13 @@ func (out *Sources) brought(ctx context.Context, c diff.Commit) error {
 			return err
 		}
 		for _, s := range sources {
+			for _, d := range Documents([]Source{s}, true) {
+				if !counts[d.ID()] {
+					out.Warnings = append(out.Warnings, report.Problem{Path: s.Path, Line: s.Line(1), Message: "" +
+						"the exception " + d.FullName() + " that " + root.Name() + " deploys is not in effect here: write it in a " +
+						"manifest, where it can be approved"})
+				}
+			}
 			for _, d := range Documents([]Source{s}, false) {
 				known, is := from[d.ID()]
 				switch {

@@ -41,9 +41,10 @@ type Sources struct {
 
 // Find finds the rules of a commit according to the settings.
 //
-// If the settings name files or folders, only these count, as rendered if they have a kustomization. Otherwise,
-// policies are in every manifest that is not a patch, a template or hidden, as deployed where all objects that deploy one
-// agree, and in deployed charts and remote sources (see brought), and exceptions are those that roots contain, as rendered. It fails for errors of the repository or the context.
+// If the settings name files or folders, only these count, as rendered if they have a kustomization. Otherwise, policies
+// are in every manifest that is not a patch, a template or hidden, as deployed where all objects that deploy one agree, and
+// in charts and remote sources (see brought). Exceptions are those that roots contain, as rendered. It fails for errors of
+// the repository or the context.
 func Find(ctx context.Context, c diff.Commit, s *settings.Settings) (*Sources, error) {
 	out, err := FindExceptions(ctx, c, s)
 	if err != nil {

@@ -47,8 +47,8 @@ const (
 )
 
 // Finish changes a built resource as the controller does before it applies it: Flux' variable substitution and common
-// metadata, what Helm adds to the objects of a release, or Argo CD's destination namespace. It changes the nodes in place. A changed scalar keeps its line and
-// column.
+// metadata, what Helm adds to the objects of a release, or Argo CD's destination namespace. It changes the nodes in place. A
+// changed scalar keeps its line and column.
 func (d *Deployment) Finish(resource *yaml.Node, o FinishOptions) ([]Write, []Issue) {
 	for resource != nil && resource.Kind == yaml.DocumentNode && len(resource.Content) > 0 {
 		resource = resource.Content[0]
