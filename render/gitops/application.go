@@ -66,10 +66,9 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 	}
 	d.Namespace, d.NamespaceWhere = known(app, "spec", "destination", "namespace"), app.position("spec", "destination", "namespace")
 	d.Cluster, d.To = r.argoCluster(app.get("spec", "destination"))
-	for _, option := range app.elements("spec", "syncPolicy", "syncOptions") {
-		d.Recreate = d.Recreate || option.text() == "Force=true"
-		d.Replace = d.Replace || option.text() == "Replace=true"
-	}
+	d.Replace = slices.ContainsFunc(app.elements("spec", "syncPolicy", "syncOptions"), func(option *field) bool {
+		return option.text() == "Replace=true"
+	})
 	if chart, ok := r.argoChart(s); ok {
 		return r.argoRemoteChart(app, s, chart, d)
 	}
