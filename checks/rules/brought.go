@@ -21,6 +21,11 @@ import (
 // may contain policies (see mayBring), since a check must not fetch and render everything that is deployed. Exceptions do
 // not count, since nobody could approve them here.
 func (out *Sources) brought(ctx context.Context, c diff.Commit) error {
+	list := append(printing(c), slices.DeleteFunc(c.Roots.External(), func(r roots.Root) bool { return !mayBring(c, r) })...)
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortFunc(list, roots.Compare)
 	isOther := out.ofOthers(c)
 	from, ids := map[string]Source{}, []string(nil) // by the id of the policy; those of files have no folder
 	for _, d := range Documents(out.Policies, false) {
@@ -30,8 +35,6 @@ func (out *Sources) brought(ctx context.Context, c diff.Commit) error {
 	for _, d := range Documents(out.Exceptions, true) {
 		counts[d.ID()] = true
 	}
-	list := append(printing(c), slices.DeleteFunc(c.Roots.External(), func(r roots.Root) bool { return !mayBring(c, r) })...)
-	slices.SortFunc(list, roots.Compare)
 	for _, root := range slices.Compact(list) {
 		if isOther(root) {
 			continue
