@@ -60,7 +60,7 @@ var badInputs = []bad{
 	{name: "base outside of the repository", conclusion: "failure", at: "apps/new/kustomization.yaml:4",
 		change: map[string]string{"apps/new/kustomization.yaml": fmt.Sprintf(badBase, "../../../../etc")}},
 	{name: "malformed policy in the base", conclusion: "neutral", says: []string{"policies/broken.yaml", "the change " +
-		"does not touch it"},
+		"does not mend it"},
 		base:   map[string]string{"policies/broken.yaml": badPolicy},
 		change: map[string]string{"apps/shop/base/config/shop.properties": "currency=USD\n"}},
 	{name: "malformed policy in the change", conclusion: "failure", says: []string{"policies/broken.yaml", "patern"},
