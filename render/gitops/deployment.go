@@ -445,11 +445,6 @@ func (o Options) once(object Object, wanted func(Wanted) []Object) Evaluation {
 				r.found[i].Lasts = true
 			}
 		}
-		if kind == "Application" && !slices.ContainsFunc(root.elements("metadata", "finalizers"), deletesResources) {
-			for i := range r.found {
-				r.found[i].Orphans = true
-			}
-		}
 		if flux && root.truth("spec", "suspend") || root.text("metadata", "annotations", skipReconcile) == "true" {
 			for i := range r.found {
 				r.found[i].Suspended = true
@@ -469,13 +464,6 @@ func (o Options) once(object Object, wanted func(Wanted) []Object) Evaluation {
 		return digest(parts...)
 	}
 	return o.Once(fmt.Sprintf("%q %v %q %s", o.Repo, o.Limits, object.from, object.id), found, do)
-}
-
-// deletesResources reports whether a finalizer of an Application deletes its objects when it goes, with any propagation
-// policy (https://argo-cd.readthedocs.io/en/stable/user-guide/app_deletion/).
-func deletesResources(finalizer *field) bool {
-	name, _, _ := strings.Cut(finalizer.text(), "/")
-	return name == "resources-finalizer.argocd.argoproj.io"
 }
 
 // Kinds lists the kinds of objects that Deployments reads: those that deploy, and those that it only looks up for Flux,
