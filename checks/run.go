@@ -96,14 +96,16 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	pairs.tell(out)
 	seen := map[string]bool{}
 	met := map[*render.Resource]bool{}
-	standing, missing := repo.standing, []report.Problem(nil)
+	var missing, unknown []report.Problem
+	standing := repo.standing
 	for _, one := range outcomes {
 		one.tell(out, seen)
 		standing, missing = append(standing, one.rules.standing...), append(missing, one.rules.missing...)
+		unknown = append(unknown, one.rules.before.Unknown...)
 		one.answers.met(met)
 	}
 	out.Stats.Met = len(met)
-	tellStanding(out, standing, missing)
+	tellStanding(out, standing, missing, unknown)
 	repo.unmatched().tell(out)
 	out.Warnings = append(out.Warnings, rendered.ChangedSources(pairs.roots)...)
 	out.Sort(repo.trees.Changed)

@@ -40,8 +40,8 @@ func hasProblem(list []report.Problem, p report.Problem) bool {
 
 // tellStanding reports the problems of the base branch's rules. In the report of a change, it is one line, since the
 // author of the change is not the one to fix them; the report of the branch has all. missing are policies that the
-// settings name and that do not exist.
-func tellStanding(out *report.Report, standing, missing []report.Problem) {
+// settings name and that do not exist, unknown are reasons why policies are not known that the cluster may have.
+func tellStanding(out *report.Report, standing, missing, unknown []report.Problem) {
 	not := func(root string, p report.Problem, reason string) {
 		n := report.NotChecked{Root: root, Path: p.Path, Line: p.Line, Reason: reason, Rules: true}
 		if !slices.Contains(out.NotChecked, n) {
@@ -50,6 +50,9 @@ func tellStanding(out *report.Report, standing, missing []report.Problem) {
 	}
 	for _, p := range missing {
 		not("settings", p, p.Message+" (edit the settings on the base branch: until then no such policy is in effect)")
+	}
+	for _, p := range unknown {
+		not("policies", p, p.Message)
 	}
 	if standing = report.SortProblems(standing); len(standing) == 0 {
 		return

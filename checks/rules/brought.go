@@ -44,7 +44,12 @@ func (out *Sources) brought(ctx context.Context, c diff.Commit) error {
 			return err
 		}
 		problems = append(problems, rendering.Broken()...)
-		out.Warnings = append(out.Warnings, diff.Problems("the policies that "+root.Name()+" may deploy are not known: ", problems...)...)
+		unknown := diff.Problems("the policies that "+root.Name()+" may deploy are not known: ", problems...)
+		if len(c.Roots.Placement(root).Clusters) > 0 {
+			out.Unknown = append(out.Unknown, unknown...)
+		} else { // perhaps it is deployed from elsewhere with other values, or never
+			out.Warnings = append(out.Warnings, unknown...)
+		}
 		sources, err := rulesIn(rendering, root.Name())
 		if err != nil {
 			return err
@@ -112,7 +117,7 @@ func mayBring(c diff.Commit, root roots.Root) bool {
 		}
 		if r := one.Release; r != nil {
 			return says(r.Chart.Want.URL, r.Chart.Want.Name) || slices.ContainsFunc(c.Roots.Marked(), func(p string) bool {
-				return p == one.Where.Path || slices.Contains(r.Reads, p) || r.Chart.Here() && settings.Under(p, []string{r.Chart.Folder})
+				return p == one.Where.Path || slices.Contains(r.Reads, p) || r.Chart.Here() && slices.Contains(roots.Upwards(p), r.Chart.Folder)
 			})
 		}
 	}

@@ -31,6 +31,7 @@ type Sources struct {
 	Settings             *settings.Settings
 	Policies, Exceptions []Source
 	Problems             []report.Problem  // why policies that the settings name are not in effect
+	Unknown              []report.Problem  // why policies that a cluster has from a chart or remote base are not known
 	Warnings             []report.Problem  // why policies count unrendered, or exceptions do not count
 	PassedOn             []report.Problem  // why policies that the caller of the check named are not in effect
 	Resolved             []report.Resolved // the revisions of references to other repositories
