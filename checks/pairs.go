@@ -2,6 +2,7 @@ package checks
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -150,12 +151,28 @@ func (p *pairs) render(ctx context.Context) error {
 		return err
 	}
 	p.list = diff.Renewed(slices.DeleteFunc(p.list, p.sides.Stays))
+	p.list = slices.DeleteFunc(p.list, p.exists(ctx))
 	p.bases, err = p.sides.Standalone(ctx, p.roots)
 	for _, r := range p.bases {
 		alone = append(alone, r.Pairs...)
 	}
 	p.alone = diff.Renewed(diff.Join(alone, gone, stays, p.tookOver))
 	return err
+}
+
+// exists returns a function that reports whether a pair is of a Namespace that its deployer would create, but that is
+// there already, stays when the deployer goes, or is created by another pair.
+func (p *pairs) exists(ctx context.Context) func(*diff.Pair) bool {
+	created := map[string]bool{}
+	return func(one *diff.Pair) bool {
+		if !one.Resource().Created || one.Operation == admission.Delete || p.declared.Exists(ctx, one, true) {
+			return one.Resource().Created
+		}
+		key := fmt.Sprint(diff.KeyOf(one.New), p.sides.Clusters(one.Root))
+		again := created[key]
+		created[key] = true
+		return again
+	}
 }
 
 // tookOver is diff.Trees.TookOver, limited to pairs in the same clusters of the settings.

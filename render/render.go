@@ -28,6 +28,9 @@ type Resource struct {
 	// Object is the resource as JSON, numbers as int64 where whole, else float64. Do not change it.
 	Object map[string]any
 
+	// Created says that what deploys the root creates the object, a Namespace, only where the cluster lacks it.
+	Created bool
+
 	// Issues are problems with the deployment of this resource, and fields whose value is not known.
 	Issues []Issue
 

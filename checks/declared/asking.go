@@ -33,6 +33,7 @@ type asking struct {
 	current   bool                       // objects of a last known rendering are unknown
 	inherited bool                       // an inherited policy asks
 	cautious  bool                       // see Cautious
+	declared  bool                       // Namespaces that a deployer creates do not answer
 	apart     func(root roots.Root) bool // whether a root is certainly in another cluster
 }
 

@@ -71,8 +71,7 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 	}
 	releases := inReleases(ctx)
 	was, now := d.seen(ctx, group, kind, wanted{name: name, brought: !releases})
-	// find also reports whether it searched releases.
-	find := func(v *view, after bool) (found []entry, blind []Blind, looked bool) {
+	var find finder = func(v *view, after bool) (found []entry, blind []Blind, looked bool) {
 		for _, id := range v.names[name] {
 			if is(id, namespace, name) {
 				found = append(found, a.heard(v.by[id])...)
@@ -90,6 +89,9 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 		all := d.brought(ctx, a, asked, after)
 		return all.list, all.blind, true
 	}
+	if group == "" && kind == "Namespace" && !a.declared {
+		find = d.orCreated(a, name, find)
+	}
 	current, blind, looked := find(now, true)
 	after, ok := a.choose(current)
 	if len(current) == 0 {
@@ -100,7 +102,7 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 	}
 	earlier, blind, _ := find(was, false)
 	before, had := a.choose(earlier)
-	if ok && group == "" && kind == "Namespace" && len(earlier)+len(blind) == 0 && !d.tip.inUse(ctx, name) {
+	if ok && group == "" && kind == "Namespace" && len(earlier)+len(blind) == 0 && !d.tip.inUse(ctx, name, d.tip.set.Has) {
 		before, had = created(name), true
 	}
 	if ok != had || !reflect.DeepEqual(before, after) {
@@ -113,6 +115,10 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 	}
 	return after, ok
 }
+
+// finder finds the objects of one look-up before or after the change, and says where it could not look, and whether it
+// searched releases.
+type finder func(v *view, after bool) (found []entry, blind []Blind, looked bool)
 
 // Removes implements admission.Changing. What may still be declared where nobody looked is not removed.
 func (d *Objects) Removes(ctx context.Context, group, kind, namespace, name string) bool {
@@ -131,12 +137,12 @@ func created(name string) admission.Object {
 		"labels": map[string]any{"kubernetes.io/metadata.name": name}}}
 }
 
-// inUse reports whether a root that the change affects may have an object in a namespace, which then exists. One that does
-// not render completely may have.
-func (d *Objects) inUse(ctx context.Context, namespace string) bool {
+// inUse reports whether one of some roots that the change affects may have an object in a namespace, which then exists. One
+// that does not render completely may have.
+func (d *Objects) inUse(ctx context.Context, namespace string, in func(roots.Root) bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	list := slices.DeleteFunc(slices.Collect(maps.Keys(d.touched)), func(r roots.Root) bool { return !d.set.Has(r) })
+	list := slices.DeleteFunc(slices.Collect(maps.Keys(d.touched)), func(r roots.Root) bool { return !d.set.Has(r) || !in(r) })
 	d.render(ctx, list)
 	return ctx.Err() != nil || slices.ContainsFunc(list, func(root roots.Root) bool {
 		for id := range d.namesOf(root) {

@@ -156,7 +156,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	}
 	unseen := inBase && !inHead && s.Trees.Head.Roots.Unseen(s.Trees.Base.Roots, root)
 	if !unseen {
-		out.Pairs = at.pairs(root, before, after, s.All)
+		out.Pairs = at.pairs(root, withNamespace(before, s.Base, root), withNamespace(after, s.Head, root), s.All)
 	}
 	for _, p := range out.Pairs {
 		if len(at.added) == 0 {
@@ -183,6 +183,18 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		at.place(p)
 	}
 	return out, nil
+}
+
+// withNamespace adds the Namespace that what deploys a root creates, unless the root has it.
+func withNamespace(list []*render.Resource, set *deploy.Set, root roots.Root) []*render.Resource {
+	if set == nil {
+		return list
+	}
+	created := set.CreatedNamespace(root)
+	if created == nil || slices.ContainsFunc(list, func(r *render.Resource) bool { return KeyOf(r) == KeyOf(created) }) {
+		return list
+	}
+	return append(slices.Clip(list), created)
 }
 
 // deployers are what deploys a root; nil stands for an unknown one.

@@ -89,5 +89,8 @@ func (s *side) render(ctx context.Context, root roots.Root) (*diff.Root, error) 
 	if err == nil && out.Known {
 		s.declared.Rendered(root, out.Deployed, out.Head...)
 	}
+	if err == nil {
+		out.Pairs = slices.DeleteFunc(out.Pairs, func(p *diff.Pair) bool { return s.declared.Exists(ctx, p, false) })
+	}
 	return out, err
 }

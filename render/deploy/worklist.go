@@ -465,7 +465,8 @@ func (w *worklist) known() map[string]*Deployment {
 // ordered has deployments by ID, which nobody changes.
 type ordered struct {
 	all      []*Deployment
-	external []*Deployment // those that do not deploy files of the tree
+	external []*Deployment            // those that do not deploy files of the tree
+	into     map[string][]*Deployment // those whose object names a namespace, by namespace
 }
 
 // sorted lists all deployments by ID.
@@ -478,7 +479,12 @@ func (w *worklist) ordered() *ordered {
 		all := slices.SortedFunc(maps.Values(w.byID), func(a, b *Deployment) int { return strings.Compare(a.id, b.id) })
 		w.byOrder = &ordered{all: all, external: slices.DeleteFunc(slices.Clone(all), func(one *Deployment) bool {
 			return one.Release == nil && one.External == nil
-		})}
+		}), into: map[string][]*Deployment{}}
+		for _, one := range all {
+			if one.Namespace != "" {
+				w.byOrder.into[one.Namespace] = append(w.byOrder.into[one.Namespace], one)
+			}
+		}
 	}
 	return w.byOrder
 }

@@ -215,6 +215,7 @@ type Deployment struct {
 	// is part of Overrides instead: kustomize writes it over the namespaces in the manifests.
 	Namespace      string
 	NamespaceWhere Position
+	Created        *Namespace // with which the namespace is created; nil: it is not
 
 	Directory  Directory       // of an ArgoDirectory
 	Overrides  Overrides       // changes of the folder's kustomization: see Edit
@@ -318,6 +319,9 @@ func (d *Deployment) parts() []any {
 	parts := []any{d.Kind, d.Namespace, d.Directory, d.Overrides.shape(), texts(d.Metadata.Labels),
 		texts(d.Metadata.Annotations), texts(d.Substitute.Variables), d.Substitute.Always, len(d.Substitute.Unread),
 		d.Release.shape(), d.LeavesOut}
+	if n := d.Created; n != nil {
+		parts = append(parts, n.Managed, texts(n.Labels), texts(n.Annotations))
+	}
 	if e := d.External; e != nil {
 		parts = append(parts, e.Want, e.Folder, e.Detect, e.Release.shape())
 	}

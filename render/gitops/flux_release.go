@@ -57,7 +57,7 @@ func (r *reader) helmRelease(root *field) *Problem {
 	if namespace != nil {
 		out.NamespaceWhere = namespace.position()
 	}
-	at.Namespace, at.NamespaceWhere = out.Namespace, out.NamespaceWhere
+	at.Namespace, at.NamespaceWhere, at.Created = out.Namespace, out.NamespaceWhere, fluxNamespace(spec)
 	out.SkipCRDs = spec.text("install", "crds") == "Skip" || spec.truth("install", "skipCRDs") &&
 		spec.text("install", "crds") == ""
 	upgrade := spec.text("upgrade", "crds")

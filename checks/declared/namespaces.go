@@ -1,0 +1,67 @@
+package declared
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// orCreated returns a finder that also finds the Namespaces whose metadata an object of Argo CD sets. Where nothing in the
+// repository declares the Namespace, it has this metadata.
+func (d *Objects) orCreated(a asking, name string, find finder) finder {
+	return func(v *view, after bool) (found []entry, blind []Blind, looked bool) {
+		if found, blind, looked = find(v, after); len(found) > 0 {
+			return found, blind, looked
+		}
+		add := func(of *Objects, is func(roots.Root) bool) {
+			for _, root := range of.set.Into(name) {
+				one := of.set.Deployment(root)
+				if is(root) && a.hears(root) && (of.In == nil || of.In(root)) && one.Created != nil && one.Created.Managed {
+					found = append(found, foundEntry{Root: root, Object: of.set.CreatedNamespace(root).Object}.entry())
+				}
+			}
+		}
+		switch all := func(roots.Root) bool { return true }; {
+		case d.tip == nil:
+			add(d, all)
+		case !after:
+			add(d.tip, all)
+		default:
+			add(d, func(root roots.Root) bool { return d.touched[root] })
+			add(d.tip, func(root roots.Root) bool { return !d.touched[root] })
+		}
+		if len(found) > 0 {
+			blind = nil
+		}
+		return found, blind, looked
+	}
+}
+
+// Exists reports whether a pair is of a Namespace that the deployer of its root would create, but that exists or is not
+// known to be missing: it is declared, or the API server has it. If used is set, a Namespace to create also exists where the
+// base deploys something to it in a cluster of the root.
+func (d *Objects) Exists(ctx context.Context, p *diff.Pair, used bool) bool {
+	if !p.Resource().Created {
+		return false
+	}
+	root, name := p.Root, diff.KeyOf(p.Resource()).Name
+	ctx, l := For(ctx, root)
+	ctx = context.WithValue(ctx, askingKey{}, asking{Lookups: l, declared: true})
+	_, has := d.Get(ctx, "", "Namespace", "", name)
+	if has || l.Unknown() || len(l.Altered()) > 0 || slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, name) {
+		return true
+	}
+	if d.tip == nil || !used || p.Operation != admission.Create {
+		return false
+	}
+	own := d.set.Placement(root).Clusters
+	shares := func(other roots.Root) bool {
+		theirs := d.tip.set.Placement(other).Clusters
+		return len(own)+len(theirs) == 0 || slices.ContainsFunc(own, func(c gitops.Cluster) bool { return slices.Contains(theirs, c) })
+	}
+	return d.tip.inUse(ctx, name, shares) || slices.ContainsFunc(d.tip.set.Into(name), shares)
+}
