@@ -18,7 +18,7 @@ import (
 //	name: part part => conclusion, text, text
 //
 // The base has the files of the folders PART, and those of NAME.base. The change writes the files of PART.next and of
-// NAME. A file that says only "DELETE" is removed, one that says "LINK target" is a symlink. The report must contain
+// NAME. The base branch then has what NAME.tip changes of the base. A file that says only "DELETE" is removed, one that says "LINK target" is a symlink. The report must contain
 // each text: in a finding as "OPERATION Kind namespace/name", or in what it says about files. Each attack stands beside
 // a similar harmless change.
 func TestConclusions(t *testing.T) {
@@ -53,8 +53,15 @@ func TestConclusions(t *testing.T) {
 				if !hasFolder(archive, name) && !slices.ContainsFunc(next, func(part string) bool { return hasFolder(archive, part) }) {
 					t.Fatal("nothing changes")
 				}
-				base, head := write(r, archive, append(of, name+".base")...), write(r, archive, append(next, name)...)
-				rep := check(t, r, report.Change{Rules: base, Base: base, Head: head, Repository: []string{"https://github.com/acme/fleet.git"}, Branches: []string{"main"}})
+				of = append(of, name+".base")
+				base := write(r, archive, of...)
+				tip := base
+				if hasFolder(archive, name+".tip") {
+					tip = write(r, archive, name+".tip")
+					write(r, archive, of...)
+				}
+				head := write(r, archive, append(next, name)...)
+				rep := check(t, r, report.Change{Rules: tip, Base: base, Head: head, Repository: []string{"https://github.com/acme/fleet.git"}, Branches: []string{"main"}})
 				concluded(t, rep, strings.Split(want, ", "))
 			})
 		}

@@ -34,7 +34,7 @@ type pairs struct {
 
 	clusters   func(roots.Root) []string // clusters of a root; nil: the settings have no clusters
 	inferred   bool                      // the settings have no clusters, so what deploys a root tells them apart
-	lookups    [2]*deploy.Set            // the tip of the base branch and the head, for what policies look up
+	lookups    [3]*deploy.Set            // the tip of the base branch, the head and the base, for what policies look up
 	context    []string                  // files and folders of the settings' context
 	above      *declared.Above           // the context of the organisation's settings
 	notChecked []report.NotChecked
@@ -56,7 +56,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	out := &pairs{context: repo.settings.Context, secrets: &mask.Values{},
 		sides: &diff.Sides{Trees: t, All: change.All, Base: t.Base.Roots, Head: t.Head.Roots}}
 	ofTip, ofHead := repo.remote.Lookups()
-	out.lookups = [2]*deploy.Set{t.Rules.Roots.WithSources(ofTip), t.Head.Roots.WithSources(ofHead)}
+	out.lookups = [3]*deploy.Set{t.Rules.Roots.WithSources(ofTip), t.Head.Roots.WithSources(ofHead), t.Base.Roots.WithSources(ofTip)}
 	var err error
 	if len(repo.settings.Clusters) > 0 {
 		out.clusters = clusters
@@ -100,7 +100,11 @@ func (p *pairs) objects(named []string, in func(roots.Root) bool) *declared.Obje
 		d.Clusters = p.sides.Clusters
 	}
 	if !p.sides.All && t.ProposesRules() {
-		d.Since(declared.New(p.lookups[0], named), p.reached())
+		var fork *declared.Objects
+		if t.Base.Tree.ID() != t.Rules.Tree.ID() {
+			fork = declared.New(p.lookups[2], nil)
+		}
+		d.Since(declared.New(p.lookups[0], named), fork, p.reached())
 	}
 	return d
 }

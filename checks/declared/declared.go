@@ -57,6 +57,7 @@ type Objects struct {
 	spent   time.Duration       // time spent on rendering releases
 
 	tip     *Objects            // the objects of the tip of the base branch; nil: there is only one tree
+	fork    *Objects            // those of touched roots where the branch of the change begins; nil: that is the tip
 	touched map[roots.Root]bool // roots that the change affects; tip has the same
 	views   map[string]*view    // by side, group/kind
 

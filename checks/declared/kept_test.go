@@ -41,7 +41,7 @@ metadata: {name: broken}
 		}
 		tip := declared.New(set, context)
 		head := declared.New(set, context)
-		head.Since(tip, nil)
+		head.Since(tip, nil, nil)
 		services = head.List(t.Context(), "", "Service", "")
 		namespaces = head.List(t.Context(), "", "Namespace", "")
 		built, _ = set.Renderer.Counts()

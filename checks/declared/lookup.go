@@ -45,15 +45,18 @@ type view struct {
 }
 
 // Since makes d answer for a change. Roots that the change does not affect, and the files of the settings, are those of
-// tip, the tip of the base branch. For roots in touched, which the change affects, look-ups also get the earlier
-// answer.
-func (d *Objects) Since(tip *Objects, touched []roots.Root) {
-	d.tip, d.touched = tip, map[roots.Root]bool{}
+// tip, the tip of the base branch. So are the objects of a root in touched, which the change affects, that are the same
+// where the branch of the change begins (fork; nil: at the tip): the change leaves them alone, and the merge keeps the tip's.
+// For the roots in touched, look-ups also get the earlier answer.
+func (d *Objects) Since(tip, fork *Objects, touched []roots.Root) {
+	d.tip, d.fork, d.touched = tip, fork, map[roots.Root]bool{}
 	tip.In, tip.Clusters, tip.Secrets, tip.Above = d.In, d.Clusters, d.Secrets, d.Above
 	for _, root := range touched {
 		d.touched[root] = true
 	}
-	tip.touched = d.touched
+	if tip.touched = d.touched; fork != nil {
+		fork.In, fork.tip, fork.touched = d.In, tip, d.touched
+	}
 	d.external = sync.OnceValue(func() []roots.Root {
 		list := slices.SortedFunc(maps.Keys(d.touched), roots.Compare)
 		return slices.DeleteFunc(list, func(r roots.Root) bool { return !d.set.IsExternal(r) })
@@ -365,13 +368,15 @@ func (d *Objects) seen(ctx context.Context, group, kind string, w wanted) (was, 
 		return was, was
 	}
 	var after []entry
+	alone, forked := d.leftAlone(ctx, group, kind, w, own)
+	of[1] += forked
 	for _, e := range own {
-		if !e.named && d.touched[e.root] && (e.root == a.root || d.tip.set.Has(e.root) || len(d.set.Placement(e.root).Clusters) > 0) {
+		if !e.named && d.touched[e.root] && !alone(e) && (e.root == a.root || d.tip.set.Has(e.root) || len(d.set.Placement(e.root).Clusters) > 0) {
 			after = append(after, e)
 		}
 	}
 	for _, e := range before {
-		if e.named || !d.touched[e.root] {
+		if e.named || !d.touched[e.root] || alone(e) {
 			after = append(after, e)
 		}
 	}
@@ -380,6 +385,33 @@ func (d *Objects) seen(ctx context.Context, group, kind string, w wanted) (was, 
 		side += " " + a.root.Path + a.root.Kind.String() + a.root.Object
 	}
 	return was, d.viewed(ctx, side+" "+group+"/"+kind, after, of)
+}
+
+// leftAlone returns a function that reports whether the change leaves an object of a root that it affects alone, so that
+// the tip of the base branch has what the cluster gets, and the number of objects that it compares with. own are the
+// objects of the head.
+func (d *Objects) leftAlone(ctx context.Context, group, kind string, w wanted, own []entry) (func(entry) bool, int) {
+	if d.fork == nil {
+		return func(entry) bool { return false }, 0
+	}
+	type place struct {
+		root roots.Root
+		id   admission.Identity
+	}
+	index := func(list []entry) map[place]entry {
+		by := map[place]entry{}
+		for _, e := range list {
+			by[place{e.root, e.id}] = e
+		}
+		return by
+	}
+	forked := d.fork.all(ctx, group, kind, w)
+	before, now := index(forked), index(own)
+	return func(e entry) bool {
+		was, had := before[place{e.root, e.id}]
+		is, has := now[place{e.root, e.id}]
+		return had == has && (!has || was.digest != "" && was.digest == is.digest || reflect.DeepEqual(was.object, is.object))
+	}, len(forked)
 }
 
 // with returns a view that also has the objects of releases: those that nothing else declares, and all objects of the

@@ -70,7 +70,7 @@ func TestOnlyReleasesThatMayHaveTheObjectAreRendered(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := New(set, nil)
-		d.Since(New(set, nil), nil)
+		d.Since(New(set, nil), nil, nil)
 		return d, cache
 	}
 	for round, kept := range []bool{false, true} {
@@ -133,7 +133,7 @@ func TestReleaseThatIsLateIsUnknown(t *testing.T) {
 			tip.spent = releaseTime
 		}
 		d := New(set, nil)
-		d.Since(tip, nil)
+		d.Since(tip, nil, nil)
 		ctx, lookups := For(t.Context(), roots.Root{Path: "apps", Kind: roots.Folder})
 		_, ok := d.Get(ctx, "", "ConfigMap", "ops", "web-settings")
 		list := d.List(ctx, "", "ConfigMap", "ops")
