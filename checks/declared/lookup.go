@@ -105,7 +105,7 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 	}
 	earlier, blind, _ := find(was, false)
 	before, had := a.choose(earlier)
-	if ok && group == "" && kind == "Namespace" && len(earlier)+len(blind) == 0 && !d.tip.inUse(ctx, name, d.tip.set.Has) {
+	if ok && group == "" && kind == "Namespace" && len(earlier)+len(blind) == 0 && !d.tip.inUse(ctx, name, a.hears) {
 		before, had = created(name), true
 	}
 	if ok != had || !reflect.DeepEqual(before, after) {
@@ -140,9 +140,12 @@ func created(name string) admission.Object {
 		"labels": map[string]any{"kubernetes.io/metadata.name": name}}}
 }
 
-// inUse reports whether one of some roots that the change affects may have an object in a namespace, which then exists. One
-// that does not render completely may have.
+// inUse reports whether one of some roots may have an object in a namespace, which then exists: it is deployed to the
+// namespace, or the change affects it and it has such an object or does not render completely.
 func (d *Objects) inUse(ctx context.Context, namespace string, in func(roots.Root) bool) bool {
+	if slices.ContainsFunc(d.set.Into(namespace), in) {
+		return true
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	list := slices.DeleteFunc(slices.Collect(maps.Keys(d.touched)), func(r roots.Root) bool { return !d.set.Has(r) || !in(r) })

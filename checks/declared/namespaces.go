@@ -63,5 +63,5 @@ func (d *Objects) Exists(ctx context.Context, p *diff.Pair, used bool) bool {
 		theirs := d.tip.set.Placement(other).Clusters
 		return len(own)+len(theirs) == 0 || slices.ContainsFunc(own, func(c gitops.Cluster) bool { return slices.Contains(theirs, c) })
 	}
-	return d.tip.inUse(ctx, name, shares) || slices.ContainsFunc(d.tip.set.Into(name), shares)
+	return d.tip.inUse(ctx, name, shares)
 }

@@ -243,7 +243,7 @@ func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 			left = slices.DeleteFunc(slices.Clone(left), func(c gitops.Cluster) bool { return slices.Contains(at, c) })
 		}
 		if len(left) == 0 {
-			update(&Pair{Root: p.Root, Old: admitted(had)}, p, drop)
+			update(&Pair{Root: p.Root, Old: deployersOf(base, p.Root).admitted(had)}, p, drop)
 		}
 	}
 	return slices.DeleteFunc(list, func(p *Pair) bool { return drop[p] }), nil

@@ -92,7 +92,7 @@ func (s Sides) Standalone(ctx context.Context, known []*Root) (list []*Root, _ e
 			list = append(list, out)
 		}
 		for _, p := range out.Pairs {
-			p.Old, p.New = admitted(p.Old), admitted(p.New)
+			p.Old, p.New = deployers{}.admitted(p.Old), deployers{}.admitted(p.New)
 		}
 	}
 	return list, nil
@@ -179,7 +179,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	unsent := func(p *Pair) bool { return !p.sent(was, as) }
 	out.Pairs, out.Moved = slices.DeleteFunc(out.Pairs, unsent), slices.DeleteFunc(out.Moved, unsent)
 	for _, p := range slices.Concat(out.Pairs, out.Moved) {
-		p.Old, p.New, p.Before = admitted(p.Old), admitted(p.New), admitted(p.Before)
+		p.Old, p.New, p.Before = was.admitted(p.Old), as.admitted(p.New), was.admitted(p.Before)
 		at.place(p)
 	}
 	return out, nil
@@ -260,12 +260,17 @@ func outside(list []*render.Resource, files []string) []*render.Resource {
 	return slices.DeleteFunc(list, func(r *render.Resource) bool { return slices.Contains(files, r.Origin("").Path) })
 }
 
-// admitted returns a resource as policies see it in admission review: with the API server's defaults.
-func admitted(r *render.Resource) *render.Resource {
+// admitted returns a resource as policies see it in admission review: with what its deployer adds and the API server's
+// defaults. Of several deployers it is the first: they differ in the values of labels only.
+func (list deployers) admitted(r *render.Resource) *render.Resource {
 	if r == nil {
 		return nil
 	}
-	return r.Admitted(admission.WithDefaults(r.Object))
+	object := r.Object
+	if len(list) > 0 {
+		object = list[0].Owned(object)
+	}
+	return r.Admitted(admission.WithDefaults(object))
 }
 
 // Work returns the counts of renderings so far.

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -39,6 +40,26 @@ func (d *Deployment) Forces(object map[string]any) bool {
 // (https://fluxcd.io/flux/components/kustomize/kustomizations/#ifnotpresent).
 func (d *Deployment) Creates(object map[string]any) bool {
 	return d != nil && d.Kind == Flux && marked(object, "ssa", "IfNotPresent")
+}
+
+// Owned returns an object with the labels that Flux sets on all objects of a Kustomization when it applies them
+// (kustomize-controller, SetOwnerLabels).
+func (d *Deployment) Owned(object map[string]any) map[string]any {
+	metadata, ok := object["metadata"].(map[string]any)
+	labels, is := metadata["labels"].(map[string]any)
+	if d == nil || d.Kind != Flux || !ok || !is && metadata["labels"] != nil {
+		return object
+	}
+	object, metadata, labels = maps.Clone(object), maps.Clone(metadata), maps.Clone(labels)
+	if labels == nil {
+		labels = map[string]any{}
+	}
+	labels[fluxGroup+"/name"] = d.Object.Name
+	if d.Object.Namespace != "" { // otherwise the root that deploys the object sets it
+		labels[fluxGroup+"/namespace"] = d.Object.Namespace
+	}
+	metadata["labels"], object["metadata"] = labels, metadata
+	return object
 }
 
 // Replaces reports whether Argo CD deletes and creates an object to change it (kubectl replace --force). Annotations count
