@@ -181,6 +181,11 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 			out.Old = append(out.Old, contents(v.Evaluate(was, v.Effective, before))...)
 		}
 		out.Old = append(out.Old, v.vanished(ctx, &out, request)...)
+		if p.Operation == admission.Update && slices.ContainsFunc(out.Results, mayRefuseChange) {
+			as := v.User.Request(admission.Create)
+			as.Object, as.Place, as.Inherited = old.Object, before.Place, before.Inherited
+			out.Old = slices.DeleteFunc(out.Old, refusesChange(out.Results, v.Evaluate(was, v.Effective, as)))
+		}
 	}
 	if out.last = lookups.Last(); !out.last.IsZero() {
 		out.ofLast = violatedOnlyIn(out.Results, v.Evaluate(lookups.Current(ctx), v.Effective, v.Request(p)))
@@ -211,6 +216,23 @@ func violatedOnlyIn(list, others []engine.Result) map[engine.RuleID]bool {
 // built-in check, which the base mostly had, too.
 func compared(r engine.Result) bool {
 	return Violated(r) || Undecided(r) && r.Policy.Kind == builtin.Kind
+}
+
+// mayRefuseChange reports whether a rule may deny an update because it is an update: it would let the object be created as
+// it was.
+func mayRefuseChange(r engine.Result) bool {
+	return r.Outcome == engine.Fail && !r.PreExisting && !r.Mutation && r.Policy.Kind != builtin.Kind
+}
+
+// refusesChange returns a function that selects the results of rules that may refuse a change, and that find nothing where
+// the old object is created. These deny the operation, or compare with the old object: every update violates them, and no
+// violation is older than the change.
+func refusesChange(results, created []engine.Result) func(engine.Result) bool {
+	return func(old engine.Result) bool {
+		of := func(r engine.Result) bool { return r.ID() == old.ID() }
+		return slices.ContainsFunc(results, func(r engine.Result) bool { return of(r) && mayRefuseChange(r) }) &&
+			!slices.ContainsFunc(created, func(r engine.Result) bool { return of(r) && (Violated(r) || Undecided(r)) })
+	}
 }
 
 // look runs the built-in checks. They find nothing in a deletion.
