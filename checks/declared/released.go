@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -144,7 +145,7 @@ type foundEntry struct {
 
 // entry converts the object and adds the defaults of the API server.
 func (e foundEntry) entry() entry {
-	return entry{id: admission.IdentityOf(e.Object), object: admission.WithDefaults(e.Object), root: e.Root, named: e.Named,
+	return entry{id: admission.IdentityOf(e.Object), object: apiserver.Received(e.Object), root: e.Root, named: e.Named,
 		unsure: e.Unsure, digest: e.Digest, last: e.Last}
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -42,7 +43,7 @@ func (d *Objects) Sample(ctx context.Context, maxRoots, maxObjects int) (list []
 			for _, r := range d.roots[root] {
 				if id := admission.IdentityOf(r.Object); !seen[id] && len(list) < maxObjects {
 					seen[id] = true
-					list = append(list, render.NewResource(admission.WithDefaults(r.Object), nil, r.Issues...))
+					list = append(list, render.NewResource(apiserver.Received(r.Object), nil, r.Issues...))
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
@@ -270,7 +271,7 @@ func (list deployers) admitted(r *render.Resource) *render.Resource {
 	if len(list) > 0 {
 		object = list[0].Owned(object)
 	}
-	return r.Admitted(admission.WithDefaults(object))
+	return r.Admitted(apiserver.Received(object))
 }
 
 // Work returns the counts of renderings so far.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -28,7 +29,7 @@ func (d *drafter) withMade(ctx context.Context) {
 	evaluator := d.Policies.Bind(d.Decision.Effective, d.Declared)
 	for _, m := range MadeOf(pair.Resource().Object) {
 		made := &diff.Pair{Root: pair.Root, Operation: admission.Create,
-			New: render.NewResource(admission.WithDefaults(m.Object), nil)}
+			New: render.NewResource(apiserver.Received(m.Object), nil)}
 		blocks := false
 		for _, res := range d.Reviewer.Ask(ctx, evaluator, made) {
 			if res.Policy != d.subject.policy || !review.Violated(res) || !slices.Contains(rules, writtenRule(res.Rule)) {

@@ -148,6 +148,9 @@ func (v *Values) add(s *secret, text string, encoded bool) {
 	}
 	v.taken[taken{s, text, encoded}] = true
 	if plain, ok := decoded(text); encoded && ok {
+		if isEncrypted(plain) { // what the API server makes of stringData
+			return
+		}
 		text = plain
 	} else if encoded { // keys and archives
 		v.parts(s, text)

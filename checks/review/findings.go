@@ -302,8 +302,9 @@ func lacked(a *Answer, res engine.Result, object admission.Object, field string)
 // stood reports whether a violation is in an unchanged file from which the base could not be rendered. The change fixes
 // the rendering and did not write the violation, unless the file has the field and the build removes it.
 func (v View) stood(a *Answer, at *report.Origin, field string) bool {
+	_, has := jsonpointer.Lookup(map[string]any(a.Pair.Resource().Object), field)
 	return a.Pair.Operation == admission.Create && at != nil && !at.Changed && a.Pair.Read(at.Path) &&
-		!(at.Missing != "" && a.Pair.Writes(at.Path, field))
+		(has || !a.Pair.Writes(at.Path, field))
 }
 
 // sameBelow reports whether a built-in check complains about the same value as at the base. It compares whole values,

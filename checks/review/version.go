@@ -3,6 +3,7 @@ package review
 import (
 	"maps"
 
+	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
@@ -17,7 +18,7 @@ func served(old, now *render.Resource) admission.Object {
 	}
 	as := maps.Clone(old.Object)
 	as["apiVersion"] = now.Object["apiVersion"]
-	return admission.WithDefaults(as)
+	return apiserver.Received(as)
 }
 
 func sameVersion(a, b admission.Object) bool { return a["apiVersion"] == b["apiVersion"] }

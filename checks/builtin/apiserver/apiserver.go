@@ -84,14 +84,19 @@ func text(v any) string {
 // uid is the UID of all objects, which the API server would choose.
 const uid = "00000000-0000-4000-8000-000000000000"
 
+// requested returns the context of a request for an object of a kind.
+func requested(ctx context.Context, gvk apischema.GroupVersionKind) context.Context {
+	ctx = klog.NewContext(ctx, logr.Discard())
+	return request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: gvk.Group, APIVersion: gvk.Version})
+}
+
 func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any) (out Answer) {
 	defer func() { // its code expects objects that passed other steps of the API server before
 		if r := recover(); r != nil {
 			out = Answer{Failed: true}
 		}
 	}()
-	ctx = klog.NewContext(ctx, logr.Discard())
-	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: gvk.Group, APIVersion: gvk.Version})
+	ctx = requested(ctx, gvk)
 	now, err := s.created(ctx, gvk, object)
 	if err != nil {
 		return Answer{Unread: true}
