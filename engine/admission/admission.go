@@ -1,6 +1,6 @@
 // Package admission describes the admission review that a policy sees: the operation, the object, the old object, the
-// user, and what else the cluster would know about them. The packages of the engine share these types, with the
-// defaults that the API server gives objects before a policy sees them. It holds no logic of any policy kind.
+// user, and what else the cluster would know about them. The packages of the engine share these types. It holds no logic
+// of any policy kind.
 package admission
 
 import (
