@@ -20,7 +20,7 @@ func (d *Objects) orCreated(a asking, name string, find finder) finder {
 		add := func(of *Objects, is func(roots.Root) bool) {
 			for _, root := range of.set.Into(name) {
 				one := of.set.Deployment(root)
-				if is(root) && a.hears(root) && (of.In == nil || of.In(root)) && one.Created != nil && one.Created.Managed {
+				if one != nil && one.Created != nil && one.Created.Managed && is(root) && a.hears(root) && (of.In == nil || of.In(root)) {
 					found = append(found, foundEntry{Root: root, Object: of.set.CreatedNamespace(root).Object}.entry())
 				}
 			}
