@@ -53,6 +53,9 @@ func TestMutatingPoliciesRunFirst(t *testing.T) {
 	if len(results) != 3 {
 		t.Fatalf("got %+v", results)
 	}
+	if results[0].Policy.Name != "first" {
+		t.Errorf("results of mutations are not in the order in which they ran: %s is first", results[0].Policy.Name)
+	}
 	byName := map[string]engine.Result{}
 	for _, r := range results {
 		byName[r.Policy.Name] = r

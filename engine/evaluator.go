@@ -110,10 +110,20 @@ func (e *Evaluator) WithValues(v Values) *Evaluator {
 
 // Evaluate returns the results of the policies for a request. As in a cluster, mutate rules are evaluated first, and
 // the others see the mutated object. Inherited policies come first and see only mutations of inherited policies.
-// Results are in the order of policies and their rules. Rules that do not apply to the request give none. If ctx ends,
+// Results are in the order of policies and their rules, after those of MutatingAdmissionPolicies, which run first. Rules that do not apply to the request give none. If ctx ends,
 // the remaining rules give error results.
 func (e *Evaluator) Evaluate(ctx context.Context, r *admission.Request) []Result {
 	return e.evaluate(e.newReview(ctx, r))
+}
+
+// Mutate returns the object of a request after the mutate rules; the request must have one.
+func (e *Evaluator) Mutate(ctx context.Context, r *admission.Request) admission.Object {
+	v, kind := e.newReview(ctx, r), r.Identity().Kind
+	for _, l := range e.layers {
+		v.see(l.inherited)
+		v.run(l.mutate.of(kind))
+	}
+	return v.request.Object
 }
 
 func (e *Evaluator) evaluate(v *review) []Result {
@@ -187,7 +197,9 @@ func (e *Evaluator) newReview(ctx context.Context, r *admission.Request) *review
 func (v *review) run(steps []int) []placed {
 	v.results, v.gate = nil, gate{}
 	for _, i := range steps {
-		v.policy = v.steps[i].policy
+		if v.policy = v.steps[i].policy; v.steps[i].phase() == mutatesFirst {
+			v.policy = -1
+		}
 		n := len(v.results)
 		v.steps[i].evaluate(v)
 		if v.log.On() {

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -153,7 +154,7 @@ func schemaOf(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	}
 	answer := f.Schemas.Validate(ctx, s.Object, old)
 	if answer.State == schema.Unusable {
-		f.unusable.Store(s.Resource, "its definition cannot be used: "+answer.Reason)
+		f.unusable.Store(cmp.Or(s.rendered, s.Resource), "its definition cannot be used: "+answer.Reason)
 	}
 	found := answer.Violations
 	if s.Fragment() {

@@ -53,16 +53,19 @@ func TestAPIs(t *testing.T) {
 	const thing = "{apiVersion: e.com/v1, kind: Thing, metadata: {name: a}, spec: SPEC}"
 	const labelled = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, " +
 		"spec: {template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a}]}}}}"
+	podWith := func(containers string) string {
+		return "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [" + containers + "]}}"
+	}
 	folder := roots.Root{Path: "a", Kind: roots.Folder}
 	crd := objectOf(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.e.com},
 		spec: {group: e.com, names: {kind: Thing}, versions: [{name: v1, served: true, schema: {openAPIV3Schema: {type: object,
 		properties: {spec: {type: object, properties: {size: {type: integer}},
 		x-kubernetes-validations: [{rule: 'self.size >= oldSelf.size', message: cannot shrink}]}}}}}]}}`)
 	for _, c := range []struct {
-		name, version, object, old, want string
-		root                             roots.Root
-		path                             string
-		issues                           []render.Issue
+		name, version, object, old, mutated, want string
+		root                                      roots.Root
+		path                                      string
+		issues                                    []render.Issue
 	}{
 		{name: "a correct object", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: b}}"},
 		{name: "unknown field", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dat: {a: b}}", want: "schema /dat"},
@@ -72,6 +75,14 @@ func TestAPIs(t *testing.T) {
 			issues: []render.Issue{{Check: render.ControllerUnknown, Pointer: "/data", Value: true}}},
 		{name: "a violation next to an unknown value", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}", want: "api-server /data/a",
 			issues: []render.Issue{{Check: render.ControllerUnknown, Pointer: "/data/ab", Value: true}}},
+		{name: "a violation of an unknown value that a mutation moves", object: podWith("{name: a, image: 1}"),
+			mutated: podWith("{name: b, image: c}, {name: a, image: 1}"),
+			issues:  []render.Issue{{Check: render.ControllerUnknown, Pointer: "/spec/containers/0/image", Value: true}}},
+		{name: "a violation next to an unknown value that a mutation moves", object: podWith("{name: a, image: c}"),
+			mutated: podWith("{name: b}, {name: a, image: c}"), want: "api-server /spec/containers/0/image",
+			issues: []render.Issue{{Check: render.ControllerUnknown, Pointer: "/spec/containers/0/image", Value: true}}},
+		{name: "a mutation does not mend what cannot be decoded", object: podWith("{name: a, image: 1}"),
+			mutated: podWith("{name: b, image: c}, {name: a, image: d}"), want: "api-server /spec/containers/1/image"},
 		{name: "a field with an issue of rendering", object: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, items: []}",
 			issues: []render.Issue{{Check: render.EmbeddedItems, Pointer: "/items"}}},
 		{name: "an object of which only the name is known", object: "{apiVersion: v1, kind: Pod, metadata: {name: a}}",
@@ -98,6 +109,9 @@ func TestAPIs(t *testing.T) {
 			s := Deployed{Resource: render.NewResource(objectOf(t, c.object), file(c.path).Locate, c.issues...), Root: c.root}
 			if c.old != "" {
 				s.Old = render.NewResource(objectOf(t, c.old), file("").Locate)
+			}
+			if c.mutated != "" {
+				s = s.Mutated(func(admission.Object) admission.Object { return objectOf(t, c.mutated) })
 			}
 			var got []string
 			facts := Facts{Kubernetes: c.version, Cluster: definitions{crd}, Levels: settings.Checks{}}

@@ -12,6 +12,8 @@ package builtin
 
 import (
 	"context"
+	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/lintel-bot/lintel/checks/diff"
@@ -42,6 +44,8 @@ type Deployed struct {
 	Updated  bool // Old is the object that it replaces in the cluster
 	Recreate bool // its deployer deletes it and creates it again if it cannot be updated
 
+	rendered *render.Resource // the object before its mutate rules; nil: none changed it
+
 	said *answer // the answer of the API server, shared by several checks; nil: not computed yet
 }
 
@@ -49,6 +53,38 @@ type Deployed struct {
 func DeployedOf(p *diff.Pair) Deployed {
 	return Deployed{Resource: p.New, Old: p.Earlier(), Root: p.Root, Updated: p.Operation == admission.Update,
 		Recreate: p.Recreate}
+}
+
+// Mutated returns the object, and the one before it, as mutate rules leave them, since the API server validates those.
+func (s Deployed) Mutated(mutate func(admission.Object) admission.Object) Deployed {
+	by := func(r *render.Resource) *render.Resource {
+		if r == nil {
+			return nil
+		}
+		object := mutate(r.Object)
+		if reflect.DeepEqual(object, r.Object) {
+			return r
+		}
+		return r.Admitted(object)
+	}
+	if now := by(s.Resource); now != s.Resource {
+		s.rendered, s.Resource = s.Resource, now
+		now.Issues = slices.Clone(now.Issues)
+		for i := range now.Issues {
+			now.Issues[i].Pointer = s.moved(now.Issues[i].Pointer)
+		}
+	}
+	s.Old = by(s.Old)
+	return s
+}
+
+// moved returns where mutate rules leave a field of the rendered object; its own pointer if they remove it.
+func (s Deployed) moved(pointer string) string {
+	at, ok := diff.NewVersions(s.Object, s.rendered.Object).Earlier(pointer)
+	if !ok {
+		return pointer
+	}
+	return at
 }
 
 // Info describes a check.

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -38,7 +39,7 @@ func (f *apiFacts) limited(ctx context.Context, s Deployed, effect string) (foun
 	}
 	refused, failed := limits.Refuse(ctx, object)
 	if failed {
-		f.unusable.Store(s.Resource, "Kubernetes' own check of limits crashed on it")
+		f.unusable.Store(cmp.Or(s.rendered, s.Resource), "Kubernetes' own check of limits crashed on it")
 	}
 	for _, v := range refused {
 		if !filledIn(mapAt(s.Object, at+"/spec")) {

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -84,6 +85,16 @@ func (f *apiFacts) asked(ctx context.Context, s Deployed) apiserver.Answer {
 }
 
 func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
+	if s.rendered != nil { // the API server decodes it before it mutates it
+		first := s
+		first.Resource, first.rendered = s.rendered, nil
+		if said := f.ask(ctx, first); said.Unread {
+			for i, v := range said.Refused {
+				said.Refused[i].Pointer = s.moved(v.Pointer)
+			}
+			return said
+		}
+	}
 	if s.Fragment() || schema.Encrypted(s.Object) || !f.Schemas.Served(s.Object) {
 		return apiserver.Answer{}
 	}
@@ -97,7 +108,7 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 	said := apiserver.Look(ctx, s.Object, old, f.Schemas.Minor())
 	switch {
 	case said.Failed:
-		f.unusable.Store(s.Resource, "Kubernetes' own validation crashed on it")
+		f.unusable.Store(cmp.Or(s.rendered, s.Resource), "Kubernetes' own validation crashed on it")
 	case said.Unread: // the check of Kubernetes' types describes the error better
 		said.Refused = slices.DeleteFunc(f.Schemas.Validate(ctx, s.Object, old).Violations,
 			func(v schema.Violation) bool { return !v.Refused })

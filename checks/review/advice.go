@@ -22,7 +22,7 @@ func (v *Reviewer) advise(ctx, was context.Context, a *Answer, request admission
 	request.Object = a.Object()
 	rules := v.Effective
 	a.advice = rules.SuggestFixes(ctx, &request, policies(a.Results))
-	for i, of := range builtin.Fixes(ctx, v.Checks, builtin.DeployedOf(a.Pair), a.Results) {
+	for i, of := range builtin.Fixes(ctx, v.Checks, mutated(ctx, rules, builtin.DeployedOf(a.Pair), &request), a.Results) {
 		if of != nil {
 			a.advice[i] = of
 		}

@@ -241,7 +241,16 @@ func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, s builtin.
 	if s.Resource == nil || len(v.Checks) == 0 {
 		return nil
 	}
-	return builtin.Results(ctx, v.Checks, s, rules, request)
+	return builtin.Results(ctx, v.Checks, mutated(ctx, rules, s, request), rules, request)
+}
+
+// mutated returns a deployed object as the rules mutate it for a request.
+func mutated(ctx context.Context, rules *engine.Evaluator, s builtin.Deployed, r *admission.Request) builtin.Deployed {
+	return s.Mutated(func(object admission.Object) admission.Object {
+		request := *r
+		request.Object = object
+		return rules.Mutate(ctx, &request)
+	})
 }
 
 // Ask returns the results of one set of rules for a pair.
