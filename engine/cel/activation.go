@@ -227,13 +227,19 @@ func (s *evaluation) requestValue() any {
 	case r.Unplaced(id):
 		namespace = types.WrapErr(admission.NeedsNamespace(id))
 	}
-	return map[string]any{
+	request := map[string]any{
 		"uid": "", "kind": kind, "resource": plural, "subResource": r.SubResource,
 		"requestKind": kind, "requestResource": plural, "requestSubResource": r.SubResource,
 		"name": id.Name, "namespace": namespace, "operation": string(r.Operation),
 		"userInfo": user, "dryRun": false,
-		"object": null(s.object), "oldObject": null(s.oldObject), "options": types.NullValue,
+		"object": null(s.object), "oldObject": null(s.oldObject), "options": s.need("the options of the request"),
 	}
+	for _, key := range []string{"subResource", "requestSubResource", "name", "namespace"} { // omitempty in k8s.io/api
+		if request[key] == "" {
+			delete(request, key)
+		}
+	}
+	return request
 }
 
 // namespaceValue returns the Namespace of the request. If the repository does not declare it, only the name is known,

@@ -266,6 +266,13 @@ func TestOutcomes(t *testing.T) {
 			Pass, true, "success"},
 		"request": {validates("request.kind.kind == 'Pod' && request.resource.resource == 'pods' && request.operation == " +
 			"'CREATE' && request.namespace == 'prod'"), Pass, true, "success"},
+		"request of no subresource": {validates("!has(request.subResource) && !has(request.requestSubResource) && " +
+			"has(request.name) && request.?subResource.orValue('') == ''"), Pass, true, "success"},
+		"subresource of a request of none": {validates("request.subResource == ''"), Error, true,
+			"expression 'request.subResource == ''' resulted in error: no such key: subResource"},
+		"request options": {validates("request.options.fieldManager == 'flux' || object.metadata.name == 'x'"), Unknown,
+			true, "needs the cluster: the options of the request"},
+		"request options that are not needed": {validates("request.options != null || true"), Pass, true, "success"},
 		"libraries": {validates("hash.md5('a') == md5('a') && sha256('a').startsWith('ca978112') && " +
 			"json.unmarshal('{\"a\": 1}').a == 1 && quantity('1Gi').isGreaterThan(quantity('1Mi')) && " +
 			"image('nginx').registry() == 'index.docker.io' && parseServiceAccount('system:serviceaccount:a:b').Name == 'b' " +
