@@ -79,6 +79,9 @@ func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
 		return nil
 	case "assert":
 		out.body.assert = c.assertion(v.Assert)
+		c.problems = append(c.problems, c.doc.Warning(c.at("/validate/assert"), "%s %s: rule %s: validate.assert has no "+
+			"effect since Kyverno 1.19: here it is evaluated, as earlier versions do", c.doc.Kind, c.doc.Name, out.name).As(
+			"validate.assert has no effect since Kyverno 1.19"))
 	case "podSecurity":
 		out.security = c.security(v.PodSecurity)
 	case "cel":

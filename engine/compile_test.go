@@ -76,6 +76,8 @@ func TestCompileProblems(t *testing.T) {
 		{"deprecated place", strings.Replace(rule("validate: {deny: {}}"), "spec:\n",
 			"spec:\n  validationFailureAction: enforce\n", 1),
 			[]string{"p.yaml:5:3: warning: spec.validationFailureAction is deprecated"}},
+		{"assert", rule("validate: {assert: {object: {a: b}}}"),
+			[]string{"p.yaml:8:16: warning: ClusterPolicy p: rule r: validate.assert has no effect since Kyverno 1.19"}},
 		{"objects of other kinds", "apiVersion: v1\nkind: Pod\nfoo: bar\n---\napiVersion: x.io/v1\nkind: ClusterPolcy\n",
 			nil},
 	}
