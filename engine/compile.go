@@ -32,9 +32,6 @@ func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Pr
 				problems = append(problems, outdated(d)...)
 				out.unsupported = append(out.unsupported, d.Warning("/kind", "%s %s is not evaluated before merge",
 					d.Kind, d.Name).As(policy.NotEvaluated))
-				if r.compile != nil {
-					items = append(items, item{d, r})
-				}
 			case r.bind != nil:
 				problems = append(problems, r.bind(d, &bound)...)
 			case r.compile != nil:

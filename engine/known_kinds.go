@@ -31,7 +31,7 @@ func KnownKinds() (list []KnownKind) {
 			switch {
 			case r == nil:
 				continue
-			case r.compile != nil && !r.clusterOnly:
+			case r.compile != nil:
 				one.Use = UseEvaluated
 			case r.bind != nil:
 				one.Use = UseBinding

@@ -32,26 +32,6 @@ func compileValidating(d policy.Document, _ *bindings) (compiled, []policy.Probl
 	return &celPolicy{ref: referenceTo(d), cel: c, at: validates}, nil, append(bad, more...)
 }
 
-// compileImageValidating compiles what an ImageValidatingPolicy or NamespacedImageValidatingPolicy that denies matches.
-// The rest needs a registry. The caller warns that the policy is not evaluated.
-func compileImageValidating(d policy.Document, _ *bindings) (compiled, []policy.Problem, []policy.Problem) {
-	var v policy.ValidatingPolicySpec
-	var images []policy.ImageReference
-	var extractors []any
-	for field, into := range map[string]any{"matchConstraints": &v.MatchConstraints, "matchConditions": &v.MatchConditions,
-		"variables": &v.Variables, "validationActions": &v.ValidationActions, "autogen": &v.Autogen,
-		"evaluation": &v.Evaluation, "matchImageReferences": &images, "images": &extractors} {
-		policy.DecodeAt(d, "/spec/"+field, into) // what is wrong with it, only the cluster says
-	}
-	if len(extractors) > 0 {
-		images = nil
-	}
-	if c := cel.CompileImagePolicy(d, v, images); c != nil {
-		return &celPolicy{ref: referenceTo(d), cel: c, at: validates}, nil, nil
-	}
-	return nil, nil, nil
-}
-
 // decodeCEL decodes a policy in CEL and finds mistakes that compiling it does not find. ok is false if it cannot be
 // decoded.
 func decodeCEL[P any](d policy.Document, p *P) (problems []policy.Problem, ok bool) {

@@ -10,8 +10,7 @@ import (
 )
 
 // role is how the documents of a kind are used: they are compiled to policies, they are bindings, they are exceptions,
-// or they are evaluated only in a cluster. Exactly one field is set, and compile also for policies that are evaluated only
-// in a cluster and can deny: what they match is undecided.
+// or they are evaluated only in a cluster. Exactly one field is set.
 type role struct {
 	// compile returns the policy, the parts of it that are evaluated only in a cluster, and its problems. The policy is
 	// nil if nothing of it is evaluated here. It must not be used if one of the problems is an error.
@@ -45,8 +44,8 @@ var kindsOf = map[string]map[string]*role{
 		"NamespacedGeneratingPolicy":      {clusterOnly: true},
 		"DeletingPolicy":                  {clusterOnly: true},
 		"NamespacedDeletingPolicy":        {clusterOnly: true},
-		"ImageValidatingPolicy":           {clusterOnly: true, compile: compileImageValidating},
-		"NamespacedImageValidatingPolicy": {clusterOnly: true, compile: compileImageValidating},
+		"ImageValidatingPolicy":           {clusterOnly: true},
+		"NamespacedImageValidatingPolicy": {clusterOnly: true},
 	},
 	admissionGroup: {
 		"ValidatingAdmissionPolicy":        {compile: compileValidatingAdmission},

@@ -257,43 +257,6 @@ func TestImageData(t *testing.T) {
 	}
 }
 
-// What an ImageValidatingPolicy that denies matches is not known without a registry.
-func TestImagePolicy(t *testing.T) {
-	for name, tt := range map[string]struct {
-		spec   string
-		images []policy.ImageReference
-		want   []Outcome
-	}{
-		"denies":                   {"", nil, []Outcome{Unknown}},
-		"audits":                   {"  validationActions: [Audit]\n", nil, nil},
-		"off at admission":         {"  evaluation: {admission: {enabled: false}}\n", nil, nil},
-		"of JSON":                  {"  evaluation: {mode: JSON}\n", nil, nil},
-		"a condition holds":        {"  matchConditions: [{name: a, expression: 'object.metadata.name != \"\"'}]\n", nil, []Outcome{Unknown}},
-		"a condition does not":     {"  matchConditions: [{name: a, expression: 'false'}]\n", nil, []Outcome{Skip}},
-		"a condition of images":    {"  matchConditions: [{name: a, expression: 'verify(images)'}]\n", nil, []Outcome{Unknown}},
-		"an image matches":         {"", []policy.ImageReference{{Glob: "x/*"}, {Glob: "b?sy*"}}, []Outcome{Unknown}},
-		"no image matches":         {"", []policy.ImageReference{{Glob: "x/*"}, {Glob: ".*"}}, []Outcome{Skip}},
-		"an expression of images":  {"", []policy.ImageReference{{Glob: "x/*"}, {Expression: "true"}}, []Outcome{Unknown}},
-		"what it matches is wrong": {"  autogen: {podControllers: {controllers: [pods]}}\n", nil, nil},
-	} {
-		doc := document(t, strings.Replace(podPolicy(tt.spec), "ValidatingPolicy", "ImageValidatingPolicy", 1))
-		var v policy.ValidatingPolicy
-		if problems := policy.Decode(doc, &v); len(problems) > 0 {
-			t.Fatal(problems)
-		}
-		var got []Outcome
-		if p := CompileImagePolicy(doc, v.Spec, tt.images); p != nil {
-			for _, r := range p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, twoContainers)},
-				Env{}) {
-				got = append(got, r.Outcome)
-			}
-		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
-	}
-}
-
 // A Namespace is in itself, in the eyes of the API server, and has no namespaceObject.
 func TestRequestOfNamespace(t *testing.T) {
 	text := strings.Replace(podPolicy(validates("request.namespace == 'team' && namespaceObject == null")), "[pods]",

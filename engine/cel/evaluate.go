@@ -173,12 +173,12 @@ func seen(r *admission.Request, o admission.Object) any {
 
 // conditionsHold evaluates the match conditions. The verdict is for the case that they do not hold.
 func (p *program) conditionsHold(a *activation) (out verdict, done bool) {
+	if p.broken != nil {
+		return verdict{err: p.broken, index: -1}, true
+	}
 	holds, err := hold(a, p.conditions)
 	if a.state.env.Log.On() {
 		a.logConditions(p.conditions)
-	}
-	if holds && p.broken != nil {
-		return verdict{err: p.broken, index: -1}, true
 	}
 	return verdict{err: err, inCondition: err != nil, skipped: err == nil, index: -1}, !holds
 }

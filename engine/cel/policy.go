@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -37,7 +35,7 @@ type program struct {
 	ignore      bool       // the failure policy is Ignore
 	verbatim    bool       // a message expression decides the message, even where it fails
 	namespace   string     // where the policy lives, for look-ups that leave the namespace out
-	broken      error      // the error of each evaluation: why its text for pod controllers does not compile, or what it needs
+	broken      error      // why its text for pod controllers does not compile: the error of each evaluation
 }
 
 // target is a set of requests that a policy applies to, with the policy as it is compiled for them.
@@ -208,48 +206,6 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 		out.finish()
 		return out
 	})
-}
-
-// CompileImagePolicy compiles an ImageValidatingPolicy or NamespacedImageValidatingPolicy so that its result for what it
-// matches is that it needs a registry. It applies to objects of which an image matches, if images are given. It returns
-// nil if the policy denies nothing, or does not compile.
-func CompileImagePolicy(doc policy.Document, spec policy.ValidatingPolicySpec, images []policy.ImageReference) *Policy {
-	spec.Validations = []policy.CELValidation{{Expression: "true"}}
-	named := namesImages(images)
-	spec.MatchConditions = slices.Concat(spec.MatchConditions, named)
-	out, problems := CompileValidatingPolicy(doc, policy.ValidatingPolicy{Spec: spec})
-	if policy.HasErrors(problems) { // a condition may use what only these policies have
-		spec.MatchConditions, spec.Variables = named, nil
-		out, _ = CompileValidatingPolicy(doc, policy.ValidatingPolicy{Spec: spec})
-	}
-	if out == nil || !out.enforce {
-		return nil
-	}
-	for i, t := range out.targets {
-		out.targets[i].program = sync.OnceValue(func() *program {
-			p := *t.program()
-			p.broken = &admission.NeedsClusterError{What: "the signatures of images"}
-			return &p
-		})
-	}
-	return out
-}
-
-// namesImages returns the condition that a pod has an image of the references, none if an expression decides that.
-func namesImages(list []policy.ImageReference) []policy.MatchCondition {
-	var globs []string
-	for _, one := range list {
-		if one.Glob == "" {
-			return nil
-		}
-		globs = append(globs, strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(one.Glob)))
-	}
-	if len(globs) == 0 {
-		return nil
-	}
-	is := "exists(i, i.matches(" + strconv.Quote("^("+strings.Join(globs, "|")+")$") + "))"
-	return []policy.MatchCondition{{Name: "images", Expression: "images.containers." + is + " || images.initContainers." + is +
-		" || images.ephemeralContainers." + is}}
 }
 
 // enforces reads validationActions. If there are none, fallback decides.

@@ -39,12 +39,6 @@ type ValidatingPolicySpec struct {
 	WebhookConfiguration any                  `json:"webhookConfiguration"`
 }
 
-// ImageReference is an entry of the matchImageReferences of an ImageValidatingPolicy.
-type ImageReference struct {
-	Glob       string `json:"glob"`
-	Expression string `json:"expression"`
-}
-
 // CELValidation is one expression that has to hold, with what to say when it does not.
 type CELValidation struct {
 	Expression        string `json:"expression"`
