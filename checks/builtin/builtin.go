@@ -87,6 +87,14 @@ func (s Deployed) moved(pointer string) string {
 	return at
 }
 
+// replaced returns the object that it replaces in the cluster; nil if there is none.
+func (s Deployed) replaced() map[string]any {
+	if s.Updated && s.Old != nil {
+		return s.Old.Object
+	}
+	return nil
+}
+
 // Info describes a check.
 type Info struct {
 	Name     string // the name of its rule, for findings and exceptions

@@ -14,37 +14,36 @@ import (
 // overLimits finds what the declared LimitRanges and ResourceQuotas of a namespace do not let Pods do, where the API server
 // takes the object all the same: it makes Pods, which are refused then.
 func overLimits(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
-	kind := s.Object["kind"]
-	if kind == "Pod" || kind == "PersistentVolumeClaim" { // these are refused
+	id := admission.IdentityOf(s.Object)
+	at := templates[[2]string{id.Group, id.Kind}]
+	if at == "" || id.Group == "argoproj.io" || filledIn(mapAt(s.Object, at+"/spec")) { // a Pod is refused itself
 		return nil
 	}
-	return f.limited(ctx, s, fmt.Sprintf("the API server takes the %v and refuses its Pods, which never start", kind))
+	template := mapAt(s.Object, at)
+	found := f.limited(ctx, s, map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"],
+		"spec": template["spec"]}, nil)
+	for i, v := range found {
+		found[i] = schema.Violation{Pointer: at + v.Pointer, Message: fmt.Sprintf(
+			"%s: the API server takes the %s and refuses its Pods, which never start", v.Message, id.Kind)}
+	}
+	return found
 }
 
-// limited finds what the declared limits of its namespace have against an object, or against the Pods that it makes.
-func (f *apiFacts) limited(ctx context.Context, s Deployed, effect string) (found []schema.Violation) {
+// limited finds what the declared limits of its namespace have against an object that is deployed, or one that it makes. old is
+// the object that it replaces, nil if it is new.
+func (f *apiFacts) limited(ctx context.Context, s Deployed, object, old map[string]any) []schema.Violation {
 	id := admission.IdentityOf(s.Object)
-	at, makes := templates[[2]string{id.Group, id.Kind}]
-	claim := id.Group == "" && id.Kind == "PersistentVolumeClaim"
-	if !makes && !claim || id.Group == "argoproj.io" || id.Namespace == "" || s.Fragment() || f.cluster == nil {
+	if id.Namespace == "" || s.Fragment() || f.cluster == nil {
 		return nil
 	}
 	ctx = declared.Cautious(unnoted{ctx}, s.Root)
-	limits := apiserver.Limits{Ranges: f.cluster.List(ctx, "", "LimitRange", id.Namespace),
-		Quotas: f.cluster.List(ctx, "", "ResourceQuota", id.Namespace)}
-	object := s.Object
-	if at != "" {
-		template := mapAt(s.Object, at)
-		object = map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"], "spec": template["spec"]}
+	limits := apiserver.Limits{Quotas: f.cluster.List(ctx, "", "ResourceQuota", id.Namespace)}
+	if kind := object["kind"]; kind == "Pod" || kind == "PersistentVolumeClaim" {
+		limits.Ranges = f.cluster.List(ctx, "", "LimitRange", id.Namespace)
 	}
-	refused, failed := limits.Refuse(ctx, object)
+	found, failed := limits.Refuse(ctx, object, old)
 	if failed {
 		f.unusable.Store(cmp.Or(s.rendered, s.Resource), "Kubernetes' own check of limits crashed on it")
-	}
-	for _, v := range refused {
-		if !filledIn(mapAt(s.Object, at+"/spec")) {
-			found = append(found, schema.Violation{Pointer: at + v.Pointer, Message: v.Message + ": " + effect})
-		}
 	}
 	return found
 }

@@ -26,8 +26,11 @@ func refused(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	if s.Object["kind"] == "Pod" {
 		found = append(found, f.admits(ctx, s, "enforce", apiserver.Refused)...)
 	}
-	if kind := s.Object["kind"]; kind == "Pod" && !s.Updated || kind == "PersistentVolumeClaim" {
-		found = append(found, f.limited(ctx, s, apiserver.Refused)...)
+	if !filledIn(s.Object["spec"]) {
+		for _, v := range f.limited(ctx, s, s.Object, s.replaced()) {
+			v.Message += ": " + apiserver.Refused
+			found = append(found, v)
+		}
 	}
 	return found
 }
@@ -98,10 +101,7 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 	if s.Fragment() || schema.Encrypted(s.Object) || !f.Schemas.Served(s.Object) {
 		return apiserver.Answer{}
 	}
-	var old map[string]any
-	if s.Updated && s.Old != nil {
-		old = s.Old.Object
-	}
+	old := s.replaced()
 	if !hasName(s.Object) && f.Schemas.Undeclared(ctx, s.Object) {
 		return apiserver.Answer{} // a file of another program
 	}

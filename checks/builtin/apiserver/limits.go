@@ -3,32 +3,38 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	quota "k8s.io/apiserver/pkg/quota/v1"
+	"k8s.io/apiserver/pkg/quota/v1/generic"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/apis/core/helper"
 	evaluators "k8s.io/kubernetes/pkg/quota/v1/evaluator/core"
 	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
 	"k8s.io/utils/clock"
 
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
 // Limits are the LimitRanges and ResourceQuotas of a namespace, as JSON.
 type Limits struct{ Ranges, Quotas []map[string]any }
 
-// Refuse returns what limits have against a Pod or a PersistentVolumeClaim that is created: amounts that a LimitRange does not
-// allow, once its defaults are filled in, requests and limits that a ResourceQuota makes every container state, and what is more
-// than all of it (https://kubernetes.io/docs/concepts/policy/limit-range/,
+// Refuse returns what limits have against an object that is created, or that replaces old: amounts that a LimitRange does not
+// allow, once its defaults are filled in, requests and limits that a ResourceQuota makes every container state, and what takes
+// more than all of a quota (https://kubernetes.io/docs/concepts/policy/limit-range/,
 // https://kubernetes.io/docs/concepts/policy/resource-quotas/). How much of a quota is used is not known. Limits that cannot be
 // read say nothing: the API server refuses them. failed says that Kubernetes' code gave up, and nothing is known.
-func (l Limits) Refuse(ctx context.Context, object map[string]any) (found []schema.Violation, failed bool) {
-	if len(l.Ranges)+len(l.Quotas) == 0 {
+func (l Limits) Refuse(ctx context.Context, object, old map[string]any) (found []schema.Violation, failed bool) {
+	gvk := apischema.FromAPIVersionAndKind(text(object["apiVersion"]), text(object["kind"]))
+	counter, measures := counterOf(gvk)
+	if len(l.Ranges)+len(l.Quotas) == 0 || old != nil && (!measures || gvk.Kind == "Pod") { // such an update takes no more
 		return nil, false
 	}
 	defer func() {
@@ -36,15 +42,22 @@ func (l Limits) Refuse(ctx context.Context, object map[string]any) (found []sche
 			found, failed = nil, true
 		}
 	}()
-	gvk := apischema.FromAPIVersionAndKind("v1", text(object["kind"]))
-	s := strategyOf(gvk)
-	if s == nil {
-		return nil, false
-	}
-	defer s.group.use()()
-	now, err := s.created(ctx, gvk, object)
-	if err != nil { // the API server refuses it for that
-		return nil, false
+	defer groups()[""].use()() // the group of the limits
+	var now, was runtime.Object
+	if measures {
+		for _, side := range []struct {
+			written map[string]any
+			read    *runtime.Object
+		}{{object, &now}, {old, &was}} {
+			if side.written == nil {
+				continue
+			}
+			o, err := strategyOf(gvk).created(ctx, gvk, side.written)
+			if err != nil { // the API server refuses it for that
+				return nil, false
+			}
+			*side.read = o.object
+		}
 	}
 	var ranges []*corev1.LimitRange
 	for _, o := range l.Ranges {
@@ -52,7 +65,7 @@ func (l Limits) Refuse(ctx context.Context, object map[string]any) (found []sche
 			ranges = append(ranges, r)
 		}
 	}
-	switch o := now.object.(type) {
+	switch o := now.(type) {
 	case *core.PersistentVolumeClaim:
 		for _, r := range ranges {
 			if err := limitranger.PersistentVolumeClaimValidateLimitFunc(r, o); err != nil {
@@ -68,11 +81,33 @@ func (l Limits) Refuse(ctx context.Context, object map[string]any) (found []sche
 		for _, r := range ranges {
 			found = append(found, amounts(object, o, r)...)
 		}
-		for _, q := range l.Quotas {
-			found = append(found, unstated(o, q)...)
+	}
+	for _, o := range l.Quotas {
+		q := new(corev1.ResourceQuota)
+		if written(o, q) && (gvk.Kind != "ResourceQuota" || q.Name != jsonpointer.At(object, "/metadata/name")) {
+			found = append(found, exceeded(counter, q, gvk.Kind, now, was)...)
 		}
 	}
 	return found, false
+}
+
+// counters are what measures objects of some kinds for quotas.
+var counters = map[apischema.GroupKind]quota.Evaluator{
+	{Kind: "Pod"}:                   evaluators.NewPodEvaluator(nil, clock.RealClock{}),
+	{Kind: "Service"}:               evaluators.NewServiceEvaluator(nil),
+	{Kind: "PersistentVolumeClaim"}: evaluators.NewPersistentVolumeClaimEvaluator(nil),
+}
+
+// counterOf returns what counts an object for quotas. measures says that more than its number counts.
+func counterOf(gvk apischema.GroupVersionKind) (e quota.Evaluator, measures bool) {
+	if e, ok := counters[gvk.GroupKind()]; ok {
+		return e, true
+	}
+	plural, short := kinds.PluralOf(gvk.Group, gvk.Kind), corev1.ResourceName("")
+	if gvk.Group == "" && helper.IsStandardQuotaResourceName(core.ResourceName(plural)) {
+		short = corev1.ResourceName(plural)
+	}
+	return generic.NewObjectCountEvaluator(apischema.GroupResource{Group: gvk.Group, Resource: plural}, nil, short), false
 }
 
 // written reads an object of Kubernetes with its defaults.
@@ -153,32 +188,54 @@ func amount(object map[string]any, pointer string, limit corev1.LimitRangeItem) 
 	return pointer + "/resources"
 }
 
-// unstated finds containers without requests or limits that a ResourceQuota makes all containers state, and a Pod that takes
-// more than all of the quota.
-func unstated(pod *core.Pod, object map[string]any) (found []schema.Violation) {
-	q := new(corev1.ResourceQuota)
-	if !written(object, q) {
-		return nil
-	}
+// exceeded finds containers without requests or limits that a ResourceQuota makes all containers state, and an object that
+// takes more than all of the quota. Only what grows counts if it replaces another one.
+func exceeded(e quota.Evaluator, q *corev1.ResourceQuota, kind string, now, was runtime.Object) (found []schema.Violation) {
 	q.Status.Hard = q.Spec.Hard
-	pods := evaluators.NewPodEvaluator(nil, clock.RealClock{})
-	if matches, err := pods.Matches(q, pod); err != nil || !matches {
+	if matches, err := e.Matches(q, now); err != nil || !matches {
 		return nil
 	}
-	required := pods.MatchingResources(quota.ResourceNames(q.Status.Hard))
-	containers(pod, func(alone *core.Pod, pointer string) {
-		if err := pods.Constraints(required, alone); err != nil {
-			found = append(found, limited(pointer+"/resources", "ResourceQuota "+q.Name, err))
-		}
-	})
-	if usage, err := pods.Usage(pod); err == nil && len(found) == 0 {
-		if ok, over := quota.LessThanOrEqual(quota.Mask(usage, required), q.Spec.Hard); !ok && len(over) > 0 {
-			used, hard := usage[over[0]], q.Spec.Hard[over[0]]
-			found = append(found, limited("/spec", "ResourceQuota "+q.Name, fmt.Errorf("exceeded by this Pod alone: requested %s: %s, limited: %s",
-				over[0], used.String(), hard.String())))
+	required := e.MatchingResources(quota.ResourceNames(q.Status.Hard))
+	if pod, ok := now.(*core.Pod); ok {
+		containers(pod, func(alone *core.Pod, pointer string) {
+			if err := e.Constraints(required, alone); err != nil {
+				found = append(found, limited(pointer+"/resources", "ResourceQuota "+q.Name, err))
+			}
+		})
+	}
+	usage, err := e.Usage(now)
+	if err != nil || len(found) > 0 {
+		return found
+	}
+	if was != nil {
+		if matched, err := e.Matches(q, was); err == nil && matched {
+			before, _ := e.Usage(was)
+			usage = quota.Mask(usage, quota.ResourceNames(quota.RemoveZeros(quota.SubtractWithNonNegativeResult(usage, before))))
 		}
 	}
-	return found
+	_, over := quota.LessThanOrEqual(quota.Mask(usage, required), q.Spec.Hard)
+	if len(over) == 0 {
+		return nil
+	}
+	name := slices.Min(over)
+	takes, hard := usage[name], q.Spec.Hard[name]
+	return []schema.Violation{limited(taking(kind, string(name)), "ResourceQuota "+q.Name, fmt.Errorf(
+		"exceeded by this %s alone: requested %s: %s, limited: %s", kind, name, takes.String(), hard.String()))}
+}
+
+// taking is the field of an object that takes something of a quota.
+func taking(kind, name string) string {
+	switch {
+	case kind == "Pod":
+		return "/spec"
+	case strings.HasPrefix(name, "services."):
+		return "/spec/type"
+	case strings.HasSuffix(name, "requests.storage"):
+		return "/spec/resources/requests/storage"
+	case strings.Contains(name, ".storageclass."):
+		return "/spec/storageClassName"
+	}
+	return "/kind"
 }
 
 func limited(pointer, by string, err error) schema.Violation {
