@@ -5,10 +5,13 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // overLimits finds what the declared LimitRanges and ResourceQuotas of a namespace do not let Pods do, where the API server
@@ -46,4 +49,30 @@ func (f *apiFacts) limited(ctx context.Context, s Deployed, object, old map[stri
 		f.unusable.Store(cmp.Or(s.rendered, s.Resource), "Kubernetes' own check of limits crashed on it")
 	}
 	return found
+}
+
+// unresizable finds a PersistentVolumeClaim that grows although its StorageClass, which is declared, does not allow that
+// (https://kubernetes.io/docs/concepts/storage/persistent-volumes/#expanding-persistent-volumes-claims).
+func (f *apiFacts) unresizable(ctx context.Context, s Deployed) []schema.Violation {
+	const size = "/spec/resources/requests/storage"
+	old := s.replaced()
+	class := func(o map[string]any) string {
+		return cmp.Or(textAt(o, "/metadata/annotations/volume.beta.kubernetes.io~1storage-class"), textAt(o, "/spec/storageClassName"))
+	}
+	name := class(s.Object)
+	if s.Object["kind"] != "PersistentVolumeClaim" || s.Object["apiVersion"] != "v1" || old == nil || name == "" || name != class(old) || f.cluster == nil {
+		return nil
+	}
+	was, err := resource.ParseQuantity(fmt.Sprint(jsonpointer.At(old, size)))
+	now, failed := resource.ParseQuantity(fmt.Sprint(jsonpointer.At(s.Object, size)))
+	if err != nil || failed != nil || now.Cmp(was) <= 0 {
+		return nil
+	}
+	for _, o := range f.cluster.List(declared.Cautious(unnoted{ctx}, s.Root), "storage.k8s.io", "StorageClass", "") {
+		if allowed := o["allowVolumeExpansion"]; textAt(o, "/metadata/name") == name && allowed != true && !filledIn(allowed) {
+			return []schema.Violation{{Pointer: size, Message: fmt.Sprintf("StorageClass %s does not let its claims grow "+
+				"(allowVolumeExpansion): %s", name, apiserver.Fixed)}}
+		}
+	}
+	return nil
 }

@@ -32,7 +32,7 @@ func refused(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 			found = append(found, v)
 		}
 	}
-	return found
+	return append(found, f.unresizable(ctx, s)...)
 }
 
 // recreated returns the changes for which the deployer deletes and creates the object again, since the field is
