@@ -12,6 +12,7 @@ package builtin
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -45,6 +46,7 @@ type Deployed struct {
 	Recreate bool // its deployer deletes it and creates it again if it cannot be updated
 
 	rendered *render.Resource // the object before its mutate rules; nil: none changed it
+	mutated  bool             // mutate rules changed it or Old
 
 	said *answer // the answer of the API server, shared by several checks; nil: not computed yet
 }
@@ -74,7 +76,8 @@ func (s Deployed) Mutated(mutate func(admission.Object) admission.Object) Deploy
 			now.Issues[i].Pointer = s.moved(now.Issues[i].Pointer)
 		}
 	}
-	s.Old = by(s.Old)
+	old := by(s.Old)
+	s.Old, s.mutated = old, s.rendered != nil || old != s.Old
 	return s
 }
 
@@ -87,12 +90,23 @@ func (s Deployed) moved(pointer string) string {
 	return at
 }
 
-// replaced returns the object that it replaces in the cluster; nil if there is none.
+// replaced returns the object that it replaces in the cluster, as it was applied; nil if there is none.
 func (s Deployed) replaced() map[string]any {
 	if s.Updated && s.Old != nil {
-		return s.Old.Object
+		return s.applied(s.Old)
 	}
 	return nil
+}
+
+// applied returns an object as its deployer applies it: without what the API server makes of it. It is not known what mutate
+// rules would leave of that: where they change it or the one before, it is returned as they leave it.
+func (s Deployed) applied(r *render.Resource) map[string]any {
+	if s.mutated {
+		return r.Object
+	}
+	out := maps.Clone(r.Made())
+	out["metadata"] = r.Object["metadata"] // with what Argo CD and Flux set
+	return out
 }
 
 // Info describes a check.

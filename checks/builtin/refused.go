@@ -105,7 +105,7 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 	if !hasName(s.Object) && f.Schemas.Undeclared(ctx, s.Object) {
 		return apiserver.Answer{} // a file of another program
 	}
-	said := apiserver.Look(ctx, s.Object, old, f.Schemas.Minor())
+	said := apiserver.Look(ctx, s.applied(s.Resource), old, f.Schemas.Minor())
 	switch {
 	case said.Failed:
 		f.unusable.Store(cmp.Or(s.rendered, s.Resource), "Kubernetes' own validation crashed on it")

@@ -9,6 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render"
 )
 
 // fixRefused returns a change after which the API server has nothing against a field any more, and nothing new against
@@ -25,14 +26,12 @@ func (f *apiFacts) fixRefused(ctx context.Context, s Deployed, pointer string) (
 		return out // a declared object has something against it, which no change is tried against
 	}
 	for _, change := range candidates(s, pointer) {
-		fixed, ok := change.Apply(s.Object)
+		fixed, ok := change.Apply(s.applied(s.Resource))
 		if !ok {
 			continue
 		}
-		resource := *s.Resource
-		resource.Object = fixed
 		tried := s
-		tried.Resource, tried.said = &resource, nil
+		tried.Resource, tried.said = render.NewResource(fixed, nil), nil
 		now := f.asked(ctx, tried)
 		was := slices.Concat(said.Refused, said.Fixed)
 		if !slices.ContainsFunc(slices.Concat(now.Refused, now.Fixed), func(v schema.Violation) bool {

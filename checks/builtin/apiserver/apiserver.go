@@ -110,10 +110,8 @@ func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, obj
 		}
 		return out
 	}
-	if kept := texts(object, old); kept != nil {
-		if now, err = s.created(ctx, gvk, kept); err != nil {
-			return Answer{Unread: true}
-		}
+	if now, err = s.created(ctx, gvk, s.applied(gvk, object, old)); err != nil {
+		return Answer{Unread: true}
 	}
 	s.kept(ctx, now, was)
 	created := out.Refused
@@ -139,15 +137,7 @@ type live struct {
 
 // created decodes an object of a request to create it, and prepares it as the API server does.
 func (s *strategy) created(ctx context.Context, gvk apischema.GroupVersionKind, object map[string]any) (*live, error) {
-	written, err := legacyscheme.Scheme.New(gvk)
-	if err != nil {
-		return nil, err
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, written); err != nil {
-		return nil, err
-	}
-	legacyscheme.Scheme.Default(written)
-	internal, err := legacyscheme.Scheme.UnsafeConvertToVersion(written, runtime.InternalGroupVersioner)
+	internal, err := read(gvk, object)
 	if err != nil {
 		return nil, err
 	}
@@ -167,6 +157,19 @@ func (s *strategy) created(ctx context.Context, gvk apischema.GroupVersionKind, 
 	}
 	s.PrepareForCreate(ctx, internal)
 	return l, nil
+}
+
+// read decodes an object, fills in its defaults, and converts it to the internal type.
+func read(gvk apischema.GroupVersionKind, object map[string]any) (runtime.Object, error) {
+	written, err := legacyscheme.Scheme.New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, written); err != nil {
+		return nil, err
+	}
+	legacyscheme.Scheme.Default(written)
+	return legacyscheme.Scheme.UnsafeConvertToVersion(written, runtime.InternalGroupVersioner)
 }
 
 // admitted returns the old object as the cluster has it; nil if there is none or if the API server would reject it.

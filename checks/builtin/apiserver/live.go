@@ -10,11 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/api/job"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/api/service"
-	"k8s.io/kubernetes/pkg/apis/apps"
 	"k8s.io/kubernetes/pkg/apis/batch"
 	"k8s.io/kubernetes/pkg/apis/batch/validation"
 	"k8s.io/kubernetes/pkg/apis/core"
@@ -25,9 +28,7 @@ var lives = map[string]func(now, was runtime.Object){
 	"CustomResourceDefinition": stored,
 	"Job":                      generated,
 	"PersistentVolumeClaim":    bound,
-	"Pod":                      pulled,
 	"Service":                  addressed,
-	"StatefulSet":              defaulted,
 }
 
 // bound binds a claim to a volume of the requested size, since only the size of a bound claim may grow.
@@ -123,28 +124,6 @@ func stored(now, was runtime.Object) {
 	}
 }
 
-// pulled keeps the pull policy of containers, whose default depends on the image's tag. Applying a manifest does not
-// change a field that neither version sets.
-func pulled(now, was runtime.Object) {
-	to, from := &now.(*core.Pod).Spec, &was.(*core.Pod).Spec
-	for _, list := range [][2][]core.Container{{to.Containers, from.Containers}, {to.InitContainers, from.InitContainers}} {
-		for i := range list[0] {
-			if i < len(list[1]) && list[0][i].Image != list[1][i].Image {
-				list[0][i].ImagePullPolicy = list[1][i].ImagePullPolicy
-			}
-		}
-	}
-}
-
-// defaulted keeps the default of a StatefulSet's field that no version sets, since applying a manifest does not remove
-// it.
-func defaulted(now, was runtime.Object) {
-	to, from := &now.(*apps.StatefulSet).Spec.UpdateStrategy, was.(*apps.StatefulSet).Spec.UpdateStrategy
-	if to.RollingUpdate == nil {
-		to.RollingUpdate = from.RollingUpdate
-	}
-}
-
 func jobs() *validated {
 	v := validate(true, func(now *batch.Job) field.ErrorList {
 		return validation.ValidateJobCreate(now, jobOptions(now, nil))
@@ -192,25 +171,69 @@ func generated(now, was runtime.Object) {
 	}
 }
 
-// texts returns a Secret with the keys of the old stringData that it does not have: applying a manifest without them leaves
-// them in data, since the API server keeps no stringData. It returns nil for what has no such keys.
-func texts(object, old map[string]any) map[string]any {
-	was, _ := old["stringData"].(map[string]any)
-	if object["kind"] != "Secret" || len(was) == 0 {
-		return nil
+// applied returns what applying a new version of an object leaves, as kubectl, Helm and Argo CD do it: defaults that the API
+// server filled in stay where neither version sets the field, whatever the new version has beside them. It returns the new
+// version itself where the old one is of another API version, or where they cannot be merged.
+func (s *strategy) applied(gvk apischema.GroupVersionKind, object, old map[string]any) map[string]any {
+	if object["apiVersion"] != old["apiVersion"] {
+		return object
 	}
-	data, _ := object["data"].(map[string]any)
-	now, _ := object["stringData"].(map[string]any)
-	kept := map[string]any{}
-	for key, value := range was {
-		if _, there := data[key]; !there {
-			kept[key] = value
+	internal, err := read(gvk, old)
+	if err != nil {
+		return object
+	}
+	filled, err := legacyscheme.Scheme.ConvertToVersion(internal, gvk.GroupVersion())
+	if err != nil {
+		return object
+	}
+	fields, err := strategicpatch.NewPatchMetaFromStruct(filled)
+	if err != nil {
+		return object
+	}
+	var texts [3][]byte
+	for i, o := range []any{old, object, filled} {
+		if texts[i], err = json.Marshal(o); err != nil {
+			return object
 		}
 	}
-	maps.Copy(kept, now)
-	out := maps.Clone(object)
-	out["stringData"] = kept
+	patch, err := strategicpatch.CreateThreeWayMergePatch(texts[0], texts[1], texts[2], fields, true)
+	if err != nil {
+		return object
+	}
+	merged, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(texts[2], patch, fields)
+	if err != nil {
+		return object
+	}
+	out := map[string]any{}
+	if json.Unmarshal(merged, &out) != nil || !keeps(out, object) {
+		return object
+	}
 	return out
+}
+
+// keeps reports whether a merged value has as many elements in each list as the one that was written. Merging joins those
+// that the API server complains about, since they have the same key.
+func keeps(merged, written any) bool {
+	switch w := written.(type) {
+	case map[string]any:
+		m, _ := merged.(map[string]any)
+		for key, value := range w {
+			if !keeps(m[key], value) {
+				return false
+			}
+		}
+	case []any:
+		m, _ := merged.([]any)
+		if len(m) != len(w) {
+			return false
+		}
+		for i, value := range w {
+			if !keeps(m[i], value) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // jobOptions are the options of Kubernetes' registry for Jobs. A suspended Job counts as not started yet.
