@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp/syntax"
+	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -13,7 +14,9 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/version"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // The limits of a schema. The API server stores no object of more than 1.5 MB, and a schema within the limits takes
@@ -40,13 +43,15 @@ type schema struct {
 	rules      *cel.Validator // nil if there are none
 	defaults   int            // values in all defaults
 	choices    int            // values in the largest of anyOf, oneOf and allOf
+	compares   bool           // a rule compares with the old object
+	of         *schemaOf
 }
 
 // get compiles the schema when it is first used. It is nil if there is none.
 func (s *schemaOf) get() (*schema, error) {
 	s.once.Do(func() {
 		if s.source != nil {
-			s.schema, s.err = compile(s.source, !s.unknown)
+			s.schema, s.err = compile(s)
 		}
 		s.source = nil
 	})
@@ -72,26 +77,44 @@ func (e tooLarge) Error() string { return "the schema " + string(e) }
 
 // compile compiles a schema. The API server's code expects schemas that passed its validation; if it panics for another
 // one, that is an error.
-func compile(source any, prunes bool) (out *schema, err error) {
+func compile(of *schemaOf) (out *schema, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			out, err = nil, errUnreadable
 		}
 	}()
 	counted := newCount()
-	props, s, err := parse(source, counted)
+	props, s, err := parse(of.source, counted)
 	if err != nil {
 		return nil, err
 	}
 	if err := defaulting.PruneDefaults(s); err != nil {
 		return nil, fmt.Errorf("the defaults of the schema do not satisfy the schema: %w", err)
 	}
-	validator, _, err := validation.NewSchemaValidator(props)
-	if err != nil {
+	var converted spec.Schema
+	if err := validation.ConvertJSONSchemaPropsWithPostProcess(props, &converted, formatsOf(of.minor)); err != nil {
 		return nil, fmt.Errorf("the schema cannot be read: %w", err)
 	}
-	return &schema{structural: s, prunes: prunes, validator: validator, defaults: counted.defaults, choices: counted.choices,
+	return &schema{structural: s, prunes: !of.unknown, validator: validation.NewSchemaValidatorFromOpenAPI(&converted),
+		defaults: counted.defaults, choices: counted.choices, compares: counted.compares, of: of,
 		rules: cel.NewValidator(s, true, celconfig.PerCallLimit)}, nil
+}
+
+// numberFormats is the minor version of Kubernetes that first checked the formats of numbers in custom resources.
+const numberFormats = 36
+
+// formatsOf returns a function that removes the formats which a version of Kubernetes does not check; 0: the newest one.
+func formatsOf(minor int) validation.PostProcessFunc {
+	if minor == 0 {
+		minor = all().last
+	}
+	strip := validation.StripUnsupportedFormatsPostProcessorForVersion(version.MajorMinor(1, uint(minor)))
+	return func(s *spec.Schema) error {
+		if minor < numberFormats && (s.Type.Contains("integer") || s.Type.Contains("number")) {
+			s.Format = ""
+		}
+		return strip(s)
+	}
 }
 
 var errUnreadable = errors.New("the schema cannot be read")
@@ -133,6 +156,7 @@ type count struct {
 	nodes, rules, ruleBytes, steps int
 	defaults                       int             // values in all defaults
 	choices                        int             // values in the largest of anyOf, oneOf and allOf
+	compares                       bool            // a rule compares with the old object
 	patterns                       map[string]bool // patterns that were counted, since each is compiled once
 }
 
@@ -149,6 +173,7 @@ func (c *count) walk(v any, depth int) error {
 	case map[string]any:
 		if rule, ok := v["rule"].(string); ok {
 			c.rules++
+			c.compares = c.compares || strings.Contains(rule, "oldSelf")
 			if c.ruleBytes += len(rule); c.rules > maxRules || c.ruleBytes > maxRuleBytes {
 				return tooLarge(fmt.Sprintf("has more than %d rules, or rules of more than %d bytes", maxRules, maxRuleBytes))
 			}

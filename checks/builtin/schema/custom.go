@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
@@ -49,8 +50,16 @@ func (d *definitions) look(ctx context.Context, group, version string, object, o
 	if len(list) > maxVersions {
 		return nil, fmt.Errorf("there are more than %d that differ", maxVersions)
 	}
-	if oldKind, _ := old["kind"].(string); oldKind != name || old["apiVersion"] != object["apiVersion"] {
-		old = nil // it would have to be converted from another version
+	was, oldName := typeOf(old)
+	converted := false
+	switch {
+	case oldName != name || groupOf(was) != group:
+		old = nil
+	case was != object["apiVersion"] && k.webhook:
+		old, converted = nil, true
+	case was != object["apiVersion"]: // the API server converts it by writing the other version
+		old = maps.Clone(old)
+		old["apiVersion"] = object["apiVersion"]
 	}
 	var least []Violation
 	var failed error
@@ -62,6 +71,9 @@ func (d *definitions) look(ctx context.Context, group, version string, object, o
 				return nil, nil
 			}
 			found, err = schema.look(ctx, object, old)
+			if converted && schema.compares && err == nil {
+				err = fmt.Errorf("its rules compare with the old object, which a webhook converts from %s", Clip(was))
+			}
 		}
 		switch {
 		case err != nil && len(list) > 1:
@@ -104,6 +116,9 @@ func (s *schema) look(ctx context.Context, object, old map[string]any) (found []
 	errs := validation.ValidateCustomResource(nil, o, s.validator)
 	errs = append(errs, objectmeta.Validate(ctx, nil, o, s.structural, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, o)...)
+	if n, _, err := unstructured.NestedInt64(o, strings.Split(strings.TrimPrefix(s.of.scaled, "."), ".")...); err == nil && n < 0 {
+		errs = append(errs, field.Invalid(field.NewPath(strings.TrimPrefix(s.of.scaled, ".")), n, "should be a non-negative integer"))
+	}
 	if len(errs) == 0 && s.rules != nil { // rules may rely on a valid object
 		errs, _ = s.rules.Validate(ctx, nil, s.structural, o, was, celconfig.RuntimeCELCostBudget)
 		errs = slices.DeleteFunc(errs, func(e *field.Error) bool {
@@ -122,10 +137,12 @@ func (s *schema) look(ctx context.Context, object, old map[string]any) (found []
 			found = append(found, v)
 		}
 	}
-	found = slices.DeleteFunc(found, func(v Violation) bool {
-		_, set := jsonpointer.Below(v.Pointer, "/status")
-		return set // by the cluster
-	})
+	if s.of.status {
+		found = slices.DeleteFunc(found, func(v Violation) bool {
+			_, set := jsonpointer.Below(v.Pointer, "/status")
+			return set // by the cluster
+		})
+	}
 	slices.SortStableFunc(found, func(a, b Violation) int {
 		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
 	})
@@ -148,7 +165,9 @@ func firstLine(s string) string {
 // nulls, and with defaults.
 func (s *schema) read(object map[string]any) (o map[string]any, unknown []string) {
 	o = jsonpointer.Copy(object, numberOf).(map[string]any)
-	delete(o, "status") // where the status is a subresource, it is ignored; otherwise nobody writes one by hand
+	if s.of.status { // the API server ignores it
+		delete(o, "status")
+	}
 	if s.prunes {
 		unknown = pruning.PruneWithOptions(o, s.structural, true, structural.UnknownFieldPathOptions{
 			TrackUnknownFieldPaths: true})
@@ -211,8 +230,11 @@ func replaced(v any) bool {
 
 // violation converts an error of the API server, and rewords it where our words are clearer.
 func violation(object map[string]any, e *field.Error) Violation {
-	v := Violation{Pointer: pointer(resolve(object, e.Field))}
 	detail := e.Detail
+	if i := strings.LastIndex(detail, " in "); i >= 0 && e.Field == "<nil>" { // only its words name the field
+		e.Field, detail = detail[i+len(" in "):], detail[:i]
+	}
+	v := Violation{Pointer: pointer(resolve(object, e.Field))}
 	if path := strings.TrimPrefix(e.Field, "<nil>"); path != "" {
 		detail = strings.TrimPrefix(detail, path+" in body ")
 	}

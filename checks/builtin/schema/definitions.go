@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // definitions are the definitions of custom resources in a cluster. It is safe for concurrent use. A schema is compiled
@@ -19,22 +21,27 @@ type declared struct {
 	serves   map[string][]*schemaOf // by version; nil: without a schema
 	versions []string               // sorted
 	legacy   bool                   // one definition has an API version that Lintel does not read
+	webhook  bool                   // one definition has a webhook that converts objects between versions
 }
 
 // schemaOf is the schema of one version of a kind.
 type schemaOf struct {
-	source  any  // openAPIV3Schema
-	unknown bool // spec.preserveUnknownFields: fields that the schema does not name are kept
+	source  any    // openAPIV3Schema
+	unknown bool   // spec.preserveUnknownFields: fields that the schema does not name are kept
+	status  bool   // its status is a subresource, which nobody applies
+	scaled  string // where the subresource scale has the number of replicas, as ".spec.replicas"; empty: nowhere
+	minor   int    // of the Kubernetes that has it; 0: unknown
 	once    sync.Once
 	schema  *schema
 	err     error
 }
 
-// newDefinitions returns the definitions of the kind named of in any group, among some objects.
-func newDefinitions(objects []map[string]any, of string) *definitions {
+// newDefinitions returns the definitions of the kind named of in any group, among some objects. minor is the version of
+// Kubernetes, 0 if unknown.
+func newDefinitions(objects []map[string]any, of string, minor int) *definitions {
 	d := &definitions{kinds: map[kind]*declared{}}
 	for _, o := range objects {
-		d.add(o, of)
+		d.add(o, of, minor)
 	}
 	for _, k := range d.kinds {
 		slices.Sort(k.versions)
@@ -42,7 +49,7 @@ func newDefinitions(objects []map[string]any, of string) *definitions {
 	return d
 }
 
-func (d *definitions) add(o map[string]any, of string) {
+func (d *definitions) add(o map[string]any, of string, minor int) {
 	if o["kind"] != "CustomResourceDefinition" {
 		return
 	}
@@ -62,6 +69,7 @@ func (d *definitions) add(o map[string]any, of string) {
 		k.legacy = true // its schema need not be structural
 		return
 	}
+	k.webhook = k.webhook || jsonpointer.At(spec, "/conversion/strategy") == "Webhook"
 	versions, _ := spec["versions"].([]any)
 	for _, v := range versions {
 		version, _ := v.(map[string]any)
@@ -73,7 +81,9 @@ func (d *definitions) add(o map[string]any, of string) {
 			k.versions = append(k.versions, name)
 		}
 		holder, _ := version["schema"].(map[string]any)
-		k.add(name, &schemaOf{source: holder["openAPIV3Schema"], unknown: spec["preserveUnknownFields"] == true})
+		scaled, _ := jsonpointer.At(version, "/subresources/scale/specReplicasPath").(string)
+		k.add(name, &schemaOf{source: holder["openAPIV3Schema"], unknown: spec["preserveUnknownFields"] == true,
+			status: jsonpointer.At(version, "/subresources/status") != nil, scaled: scaled, minor: minor})
 	}
 }
 
@@ -84,7 +94,7 @@ const maxVersions = 8
 func (k *declared) add(version string, s *schemaOf) {
 	list := k.serves[version]
 	if len(list) <= maxVersions && !slices.ContainsFunc(list, func(o *schemaOf) bool {
-		return o.unknown == s.unknown && reflect.DeepEqual(o.source, s.source)
+		return o.unknown == s.unknown && o.status == s.status && o.scaled == s.scaled && reflect.DeepEqual(o.source, s.source)
 	}) {
 		k.serves[version] = append(list, s)
 	}

@@ -190,7 +190,7 @@ func (s *Schemas) defined(ctx context.Context, kind string) (d *definitions, ok 
 		if ctx.Err() != nil {
 			return nil, false
 		}
-		d = newDefinitions(list, kind)
+		d = newDefinitions(list, kind, s.minor)
 		s.custom[kind] = d
 	}
 	return d, true

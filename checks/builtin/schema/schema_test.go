@@ -123,7 +123,8 @@ func TestCustomResources(t *testing.T) {
 		{"rule", "", thing("size: 1, least: 2"), "/spec is smaller than the least" + isRefused},
 		{"rule with the old object", thing("size: 3"), thing("size: 2"), "/spec cannot shrink" + isRefused},
 		{"old object of another kind", "apiVersion: v1\nkind: Thing\n", thing("size: 2"), ""},
-		{"status", "", thing("size: 2") + "status: {ready: maybe, other: 1}\n", ""},
+		{"status", "", thing("size: 2") + "status: {ready: maybe, other: 1}\n", `/status/other "other" is not a field in the ` +
+			`definition of Thing: ` + isDropped + "\n/status/ready must be of type boolean, not string" + isRefused},
 		{"metadata", "", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {nam: a, labels: {a: 1}}\nspec: {size: 1}\n",
 			"/metadata/labels/a must be a string, not a number: write it in quotes (the API server refuses the object)\n" +
 				`/metadata/nam "nam" is not a field of ObjectMeta in Kubernetes 1.33: did you mean "name"? ` +
@@ -157,6 +158,54 @@ func TestCustomResources(t *testing.T) {
 			}
 			if fmt.Sprint(object) != before {
 				t.Error("the object was changed")
+			}
+		})
+	}
+}
+
+// What depends on more than the schema of a version.
+func TestDefinitions(t *testing.T) {
+	with := func(changes ...string) map[string]any {
+		return read(t, strings.NewReplacer(changes...).Replace(definitionOf))
+	}
+	both := []string{"served: false", "served: true", "openAPIV3Schema: {type: object}}", `openAPIV3Schema: {type: object, properties: {spec: {type: object,
+      properties: {size: {type: integer}, least: {type: integer}}, x-kubernetes-validations: [{rule: "self.size >= oldSelf.size", message: "cannot shrink"}]}}}}`}
+	thing := func(version, rest string) string {
+		return "apiVersion: example.com/" + version + "\nkind: Thing\nmetadata: {name: a}\n" + rest + "\n"
+	}
+	status, scale := []string{"served: true", "served: true\n    subresources: {status: {}}"}, []string{"served: true", "served: true\n    subresources: {scale: {specReplicasPath: .spec.least}}"}
+	int32s := []string{"{type: integer, default: 0}", "{type: integer, format: int32}"}
+	for _, c := range []struct {
+		name, version string
+		definition    map[string]any
+		old, object   string
+		want          string
+	}{
+		{"the status is a subresource", "", with(status...), "", thing("v1", "spec: {size: 2}\nstatus: {ready: maybe, other: 1}"), ""},
+		{"a number of replicas below zero", "", with(scale...), "", thing("v1", "spec: {size: 2, least: -1}"),
+			"/spec/least should be a non-negative integer" + isRefused},
+		{"a number of replicas", "", with(scale...), "", thing("v1", "spec: {size: 2, least: 1}"), ""},
+		{"no number of replicas", "", with(scale...), "", thing("v1", "spec: {size: 2}"), ""},
+		{"more than 32 bits", "1.36", with(int32s...), "", thing("v1", "spec: {size: 2147483648, least: 2147483648}"),
+			"/spec/least Checked value must be of type integer with format int32" + isRefused},
+		{"more than 32 bits in the newest version", "", with(int32s...), "", thing("v1", "spec: {size: 2147483648, least: 2147483648}"),
+			"/spec/least Checked value must be of type integer with format int32" + isRefused},
+		{"more than 32 bits, which nothing checks yet", "1.35", with(int32s...), "", thing("v1", "spec: {size: 2147483648, least: 2147483648}"), ""},
+		{"smaller in another version", "", with(both...), thing("v1", "spec: {size: 3}"), thing("v1alpha1", "spec: {size: 2}"), "/spec cannot shrink" + isRefused},
+		{"as large in another version", "", with(both...), thing("v1", "spec: {size: 3}"), thing("v1alpha1", "spec: {size: 3}"), ""},
+		{"a webhook converts", "", with(append(both, "scope: Namespaced", "scope: Namespaced\n  conversion: {strategy: Webhook}")...),
+			thing("v1", "spec: {size: 3}"), thing("v1alpha1", "spec: {size: 2}"),
+			"state 2 its rules compare with the old object, which a webhook converts from example.com/v1"},
+		{"no webhook is asked", "", with(append(both, "scope: Namespaced", "scope: Namespaced\n  conversion: {strategy: Webhook}")...),
+			thing("v1alpha1", "spec: {size: 3}"), thing("v1alpha1", "spec: {size: 2}"), "/spec cannot shrink" + isRefused},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var old map[string]any
+			if c.old != "" {
+				old = read(t, c.old)
+			}
+			if got := words(Compile(c.version, declaring(c.definition)).Validate(t.Context(), read(t, c.object), old)); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 		})
 	}
