@@ -38,6 +38,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/storage"
 	storagev1 "k8s.io/kubernetes/pkg/apis/storage/v1"
 	"k8s.io/kubernetes/pkg/capabilities"
+	"k8s.io/kubernetes/pkg/registry/apps/controllerrevision"
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
@@ -60,8 +61,10 @@ import (
 	"k8s.io/kubernetes/pkg/registry/resource/deviceclass"
 	"k8s.io/kubernetes/pkg/registry/scheduling/priorityclass"
 	"k8s.io/kubernetes/pkg/registry/storage/csidriver"
+	"k8s.io/kubernetes/pkg/registry/storage/csinode"
 	"k8s.io/kubernetes/pkg/registry/storage/csistoragecapacity"
 	"k8s.io/kubernetes/pkg/registry/storage/storageclass"
+	"k8s.io/kubernetes/pkg/registry/storage/volumeattachment"
 	"k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass"
 )
 
@@ -132,7 +135,7 @@ var groups = sync.OnceValue(func() map[string]*group {
 	return map[string]*group{
 		"": coreGroup(),
 		"apps": of(v1, installers{apps.AddToScheme, appsv1.AddToScheme}, map[string]registered{
-			"DaemonSet": daemonset.Strategy, "Deployment": deployment.Strategy, "ReplicaSet": replicaSets(),
+			"ControllerRevision": controllerrevision.Strategy, "DaemonSet": daemonset.Strategy, "Deployment": deployment.Strategy, "ReplicaSet": replicaSets(),
 			"StatefulSet": statefulset.Strategy,
 		}),
 		"autoscaling": of([]string{"v1", "v2"},
@@ -156,8 +159,9 @@ var groups = sync.OnceValue(func() map[string]*group {
 			"Role": role.Strategy, "RoleBinding": rolebinding.Strategy,
 		}),
 		"storage.k8s.io": of(v1, installers{storage.AddToScheme, storagev1.AddToScheme}, map[string]registered{
-			"CSIDriver": csidriver.Strategy, "CSIStorageCapacity": csistoragecapacity.Strategy,
+			"CSIDriver": csidriver.Strategy, "CSINode": csinode.Strategy, "CSIStorageCapacity": csistoragecapacity.Strategy,
 			"StorageClass": storageclass.Strategy, "VolumeAttributesClass": volumeattributesclass.Strategy,
+			"VolumeAttachment": volumeattachment.Strategy,
 		}),
 		"scheduling.k8s.io": of(v1, installers{scheduling.AddToScheme, schedulingv1.AddToScheme}, map[string]registered{
 			"PriorityClass": priorityclass.Strategy,

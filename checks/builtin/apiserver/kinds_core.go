@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/api/persistentvolume"
 	"k8s.io/kubernetes/pkg/api/persistentvolumeclaim"
@@ -23,6 +24,7 @@ func coreGroup() *group {
 	return of([]string{"v1"}, installers{core.AddToScheme, corev1.AddToScheme}, map[string]registered{
 		"ConfigMap":             validate(true, validation.ValidateConfigMap, validation.ValidateConfigMapUpdate),
 		"Endpoints":             validate(true, validation.ValidateEndpointsCreate, validation.ValidateEndpointsUpdate),
+		"Event":                 events(),
 		"LimitRange":            limitrange.Strategy,
 		"Namespace":             namespaces(),
 		"PersistentVolume":      persistentVolumes(),
@@ -118,6 +120,12 @@ func pods() *validated {
 	return v
 }
 
+func events() *validated {
+	v1 := apischema.GroupVersion{Version: "v1"}
+	return validate(true, func(now *core.Event) field.ErrorList { return validation.ValidateEventCreate(now, v1) },
+		func(now, was *core.Event) field.ErrorList { return validation.ValidateEventUpdate(now, was, v1) })
+}
+
 func replicationControllers() *validated {
 	return validate(true, func(now *core.ReplicationController) field.ErrorList {
 		return validation.ValidateReplicationController(now, pod.GetValidationOptionsFromPodTemplate(now.Spec.Template, nil))
@@ -135,7 +143,15 @@ func replicationControllers() *validated {
 }
 
 func services() *validated {
-	v := validate(true, validation.ValidateServiceCreate, validation.ValidateServiceUpdate).warning(
+	create := func(now *core.Service) field.ErrorList {
+		errs, s := validation.ValidateServiceCreate(now), now.Spec
+		if s.IPFamilyPolicy != nil && *s.IPFamilyPolicy == core.IPFamilyPolicySingleStack && max(len(s.IPFamilies), len(s.ClusterIPs)) > 1 {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "ipFamilyPolicy"), *s.IPFamilyPolicy,
+				"must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families or cluster IPs are specified"))
+		}
+		return errs
+	}
+	v := validate(true, create, validation.ValidateServiceUpdate).warning(
 		func(_ context.Context, now, was runtime.Object) []string {
 			before, _ := was.(*core.Service)
 			return service.GetWarningsForService(now.(*core.Service), before)

@@ -59,7 +59,7 @@ func allocate(o runtime.Object) {
 		return
 	}
 	policy := core.IPFamilyPolicySingleStack
-	if len(s.IPFamilies) > 1 || len(s.ClusterIPs) > 1 {
+	if s.ClusterIP == core.ClusterIPNone && len(s.Selector) == 0 {
 		policy = core.IPFamilyPolicyRequireDualStack
 	}
 	for i, family := range s.IPFamilies {

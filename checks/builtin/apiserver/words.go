@@ -47,6 +47,7 @@ func violations(object map[string]any, list field.ErrorList, effect string) (out
 // at returns the field of an error, or the one that people write instead: the first address of a Service, and the
 // versions of a definition instead of its stored versions.
 func at(object map[string]any, e *field.Error) string {
+	e.Field, _, _ = strings.Cut(e.Field, ".{") // several fields of one value: {topologyKey, whenUnsatisfiable}
 	_, many := jsonpointer.Lookup(object, "/spec/clusterIPs")
 	switch kind := object["kind"]; {
 	case kind == "Service" && !many && strings.HasPrefix(e.Field, "spec.clusterIPs"):
