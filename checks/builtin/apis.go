@@ -3,10 +3,14 @@ package builtin
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
+	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
@@ -53,13 +57,14 @@ type lookFunc func(context.Context, *apiFacts, Deployed) []schema.Violation
 // apiFacts is what these checks know about a cluster.
 type apiFacts struct {
 	*schema.Schemas
+	earlier  *schema.Schemas // with the definitions before the change
 	cluster  admission.Cluster
 	refuses  bool     // whether the check for objects that the API server rejects is on
 	unusable sync.Map // *render.Resource -> why it was not checked completely
 }
 
 func (f Facts) newAPIs() *apiFacts {
-	return &apiFacts{Schemas: schema.Compile(f.Kubernetes, f.all), cluster: f.Cluster,
+	return &apiFacts{Schemas: schema.Compile(f.Kubernetes, f.all), earlier: schema.Compile(f.Kubernetes, f.before), cluster: f.Cluster,
 		refuses: f.Levels.Of(refusedName) != settings.LevelOff}
 }
 
@@ -77,6 +82,15 @@ func (f Facts) all(ctx context.Context, group, kind, word string) []map[string]a
 	list := f.Cluster.List(kinds.AskFor(unnoted{ctx}, word), group, kind, "")
 	if s, ok := f.Cluster.(seeing); ok {
 		list = slices.Concat(list, s.Seen(group, kind))
+	}
+	return list
+}
+
+// before is like all for what was declared before the change, except what only a rendering has.
+func (f Facts) before(ctx context.Context, group, kind, word string) (list []map[string]any) {
+	if f.Cluster != nil {
+		ctx, lookups := declared.For(unnoted{ctx}, roots.Root{})
+		list = f.Cluster.List(kinds.AskFor(lookups.Before(ctx), word), group, kind, "")
 	}
 	return list
 }
@@ -156,7 +170,7 @@ func schemaOf(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	if answer.State == schema.Unusable {
 		f.unusable.Store(cmp.Or(s.rendered, s.Resource), "its definition cannot be used: "+answer.Reason)
 	}
-	found := answer.Violations
+	found := f.tightened(ctx, s, answer.Violations)
 	if s.Fragment() {
 		found = slices.DeleteFunc(found, missing)
 	}
@@ -171,6 +185,24 @@ func schemaOf(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	return slices.DeleteFunc(found, func(v schema.Violation) bool { // the checks of removed and deprecated kinds report these better
 		return gone && v.Pointer == "/apiVersion" || v.Pointer == "/kind" && schema.InLifecycle(s.Object)
 	})
+}
+
+// tightened moves a missing field, which the definition of the base did not require, to the map that lacks it and that the
+// change edits: the API server accepted the old object, and refuses the new one.
+func (f *apiFacts) tightened(ctx context.Context, s Deployed, found []schema.Violation) []schema.Violation {
+	if old := s.replaced(); old != nil && slices.ContainsFunc(found, missing) {
+		before := f.earlier.Validate(ctx, old, nil)
+		for i, v := range found {
+			above := v.Pointer[:max(strings.LastIndexByte(v.Pointer, '/'), 0)]
+			was, there := jsonpointer.Lookup(old, above)
+			required := slices.ContainsFunc(before.Violations, func(w schema.Violation) bool { return w.Pointer == v.Pointer })
+			if v.Missing && there && before.State == schema.Known && !required && !reflect.DeepEqual(was, jsonpointer.At(s.Object, above)) {
+				found[i].Pointer = above
+				found[i].Message = fmt.Sprintf("%s %s since this change", strings.TrimPrefix(v.Pointer, above+"/"), v.Message)
+			}
+		}
+	}
+	return found
 }
 
 func missing(v schema.Violation) bool { return v.Missing }
