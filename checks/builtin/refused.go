@@ -11,6 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 const refusedName = "api-server"
@@ -105,7 +106,10 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 	if !hasName(s.Object) && f.Schemas.Undeclared(ctx, s.Object) {
 		return apiserver.Answer{} // a file of another program
 	}
-	said := apiserver.Look(ctx, s.applied(s.Resource), old, f.Schemas.Minor())
+	by, known := f.cluster.(interface {
+		AppliesOnServer(roots.Root, map[string]any) bool
+	})
+	said := apiserver.Look(ctx, s.applied(s.Resource), old, f.Schemas.Minor(), known && by.AppliesOnServer(s.Root, s.Object))
 	switch {
 	case said.Failed:
 		f.unusable.Store(cmp.Or(s.rendered, s.Resource), "Kubernetes' own validation crashed on it")

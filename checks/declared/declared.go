@@ -97,6 +97,12 @@ func (d *Objects) Seen(group, kind string) (list []admission.Object) {
 	return list
 }
 
+// AppliesOnServer reports whether all that deploys a root sends an object of it as a server-side apply.
+func (d *Objects) AppliesOnServer(root roots.Root, object map[string]any) bool {
+	list := d.set.Deployers(root)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(by *deploy.Deployment) bool { return !by.AppliesOnServer(object) })
+}
+
 // bare drops the data of the resources' places, which takes more memory than the resources.
 func bare(resources []*render.Resource) []*render.Resource {
 	list := make([]*render.Resource, len(resources))

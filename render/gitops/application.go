@@ -67,9 +67,10 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 	d.Namespace, d.NamespaceWhere = known(app, "spec", "destination", "namespace"), app.position("spec", "destination", "namespace")
 	d.Cluster, d.To = r.argoCluster(app.get("spec", "destination"))
 	d.Created = argoNamespace(app)
-	d.Replace = slices.ContainsFunc(app.elements("spec", "syncPolicy", "syncOptions"), func(option *field) bool {
-		return option.text() == "Replace=true"
-	})
+	for _, option := range app.elements("spec", "syncPolicy", "syncOptions") {
+		d.Replace = d.Replace || option.text() == "Replace=true"
+		d.Applied = d.Applied || option.text() == "ServerSideApply=true"
+	}
 	if chart, ok := r.argoChart(s); ok {
 		return r.argoRemoteChart(app, s, chart, d)
 	}

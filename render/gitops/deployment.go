@@ -207,6 +207,7 @@ type Deployment struct {
 	To       Cluster   // the cluster that the object names; the zero value: the cluster that the object is in
 	Recreate bool      // resources that cannot be updated are deleted and created again
 	Replace  bool      // resources are replaced where they are not applied: see the method Replaces
+	Applied  bool      // Argo CD applies resources on the server's side: see the method AppliesOnServer
 	Unpruned bool      // what is no longer in the folder stays in the cluster
 	Orphans  bool      // everything stays in the cluster when the object goes
 	Lasts    bool      // the generated Application stays when its ApplicationSet stops generating it

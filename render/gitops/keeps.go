@@ -36,6 +36,15 @@ func (d *Deployment) Forces(object map[string]any) bool {
 		d.by(argo...) && options(object)(syncOptions, "Force=true")
 }
 
+// AppliesOnServer reports whether an object is certainly sent as a server-side apply: Flux always does that for a
+// Kustomization, and Argo CD where the Application or the object asks for it, unless it replaces the object
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/#server-side-apply).
+func (d *Deployment) AppliesOnServer(object map[string]any) bool {
+	has := options(object)
+	return d != nil && (d.Kind == Flux || d.by(argo...) && (d.Applied || has(syncOptions, "ServerSideApply=true")) &&
+		!d.Replace && !has(syncOptions, "Replace=true", "ServerSideApply=false"))
+}
+
 // Creates reports whether an object is only created, and an existing one is not changed
 // (https://fluxcd.io/flux/components/kustomize/kustomizations/#ifnotpresent).
 func (d *Deployment) Creates(object map[string]any) bool {

@@ -37,21 +37,32 @@ type Answer struct {
 // Look returns what the API server says about an object, which is JSON as rendering returns it. old is the object that
 // it replaces, nil if it is new. If the API server would reject old, the cluster does not have it, and the object is
 // treated as new. minor is that of the cluster's version 1.N, 0 if unknown: what only later versions reject is a
-// warning, and what only the cluster's version rejects is rejected.
-func Look(ctx context.Context, object, old map[string]any, minor int) Answer {
+// warning, and what only the cluster's version rejects is rejected. onServer says that it is sent as a server-side apply.
+func Look(ctx context.Context, object, old map[string]any, minor int, onServer bool) Answer {
 	gvk := apischema.FromAPIVersionAndKind(text(object["apiVersion"]), text(object["kind"]))
 	s := strategyOf(gvk)
 	if s == nil {
-		return Answer{Refused: custom(gvk, object)}
+		return Answer{Refused: append(custom(gvk, object), unsendable(object, onServer)...)}
 	}
+	out := s.lookBy(ctx, gvk, object, old, minor, onServer)
+	out.Refused = append(out.Refused, unsendable(object, onServer)...)
+	if onServer {
+		defer s.group.use()()
+		out.Refused = append(out.Refused, doubled(object)...)
+	}
+	return out
+}
+
+// lookBy compares the answers of the linked version of Kubernetes and of the cluster's version.
+func (s *strategy) lookBy(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any, minor int, onServer bool) Answer {
 	release := s.group.use()
-	out := s.look(ctx, gvk, object, old)
+	out := s.look(ctx, gvk, object, old, onServer)
 	release()
 	if minor < firstEmulated || minor >= linked {
 		return out
 	}
 	var then Answer
-	emulate(uint(minor), func() { then = s.look(ctx, gvk, object, old) })
+	emulate(uint(minor), func() { then = s.look(ctx, gvk, object, old, onServer) })
 	if then.Failed || then.Unread { // nothing is known of that version
 		return out
 	}
@@ -90,7 +101,7 @@ func requested(ctx context.Context, gvk apischema.GroupVersionKind) context.Cont
 	return request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: gvk.Group, APIVersion: gvk.Version})
 }
 
-func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any) (out Answer) {
+func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any, onServer bool) (out Answer) {
 	defer func() { // its code expects objects that passed other steps of the API server before
 		if r := recover(); r != nil {
 			out = Answer{Failed: true}
@@ -110,7 +121,7 @@ func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, obj
 		}
 		return out
 	}
-	if now, err = s.created(ctx, gvk, s.applied(gvk, object, old)); err != nil {
+	if now, err = s.created(ctx, gvk, s.applied(gvk, object, old, onServer)); err != nil {
 		return Answer{Unread: true}
 	}
 	s.kept(ctx, now, was)

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -174,7 +175,7 @@ func generated(now, was runtime.Object) {
 // applied returns what applying a new version of an object leaves, as kubectl, Helm and Argo CD do it: defaults that the API
 // server filled in stay where neither version sets the field, whatever the new version has beside them. It returns the new
 // version itself where the old one is of another API version, or where they cannot be merged.
-func (s *strategy) applied(gvk apischema.GroupVersionKind, object, old map[string]any) map[string]any {
+func (s *strategy) applied(gvk apischema.GroupVersionKind, object, old map[string]any, onServer bool) map[string]any {
 	if object["apiVersion"] != old["apiVersion"] {
 		return object
 	}
@@ -199,6 +200,9 @@ func (s *strategy) applied(gvk apischema.GroupVersionKind, object, old map[strin
 	patch, err := strategicpatch.CreateThreeWayMergePatch(texts[0], texts[1], texts[2], fields, true)
 	if err != nil {
 		return object
+	}
+	if onServer { // what the client would clear beside a new strategy or source stays
+		patch = bytes.ReplaceAll(patch, []byte(`"$retainKeys"`), []byte(`"$ignored"`))
 	}
 	merged, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(texts[2], patch, fields)
 	if err != nil {
