@@ -61,7 +61,6 @@ import (
 	"k8s.io/kubernetes/pkg/registry/resource/deviceclass"
 	"k8s.io/kubernetes/pkg/registry/scheduling/priorityclass"
 	"k8s.io/kubernetes/pkg/registry/storage/csidriver"
-	"k8s.io/kubernetes/pkg/registry/storage/csinode"
 	"k8s.io/kubernetes/pkg/registry/storage/csistoragecapacity"
 	"k8s.io/kubernetes/pkg/registry/storage/storageclass"
 	"k8s.io/kubernetes/pkg/registry/storage/volumeattachment"
@@ -159,7 +158,7 @@ var groups = sync.OnceValue(func() map[string]*group {
 			"Role": role.Strategy, "RoleBinding": rolebinding.Strategy,
 		}),
 		"storage.k8s.io": of(v1, installers{storage.AddToScheme, storagev1.AddToScheme}, map[string]registered{
-			"CSIDriver": csidriver.Strategy, "CSINode": csinode.Strategy, "CSIStorageCapacity": csistoragecapacity.Strategy,
+			"CSIDriver": csidriver.Strategy, "CSIStorageCapacity": csistoragecapacity.Strategy,
 			"StorageClass": storageclass.Strategy, "VolumeAttributesClass": volumeattributesclass.Strategy,
 			"VolumeAttachment": volumeattachment.Strategy,
 		}),
