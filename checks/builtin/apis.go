@@ -170,7 +170,11 @@ func schemaOf(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	if answer.State == schema.Unusable {
 		f.unusable.Store(cmp.Or(s.rendered, s.Resource), "its definition cannot be used: "+answer.Reason)
 	}
-	found := f.tightened(ctx, s, answer.Violations)
+	written := s.applied(s.Resource)
+	found := slices.DeleteFunc(f.tightened(ctx, s, answer.Violations), func(v schema.Violation) bool {
+		_, has := jsonpointer.Lookup(written, v.Pointer)
+		return !v.Missing && !has // a field of a later version of Kubernetes, whose code gave the object its defaults
+	})
 	if s.Fragment() {
 		found = slices.DeleteFunc(found, missing)
 	}

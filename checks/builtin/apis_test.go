@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
@@ -124,6 +125,23 @@ func TestAPIs(t *testing.T) {
 				t.Errorf("got %q, want %q", s, c.want)
 			}
 		})
+	}
+}
+
+// A default that only later versions of Kubernetes give an object is no field that its author wrote.
+func TestDefaultsOfLaterVersionsAreNotReported(t *testing.T) {
+	for spec, want := range map[string]string{"{}": "", "{preventPodSchedulingIfMissing: true}": "schema /spec/preventPodSchedulingIfMissing"} {
+		object := objectOf(t, "{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: a}, spec: "+spec+"}")
+		s := Deployed{Resource: render.NewResource(object, file("").Locate).Admitted(apiserver.Received(object))}
+		var got []string
+		for _, check := range For(Facts{Kubernetes: "1.30", Levels: settings.Checks{}})[len(Always()):] {
+			for _, v := range check.Violations(context.WithValue(t.Context(), noted{}, true), s) {
+				got = append(got, check.Name+" "+v.Pointer)
+			}
+		}
+		if s := strings.Join(got, "\n"); s != want {
+			t.Errorf("%s: got %q, want %q", spec, s, want)
+		}
 	}
 }
 
