@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -41,9 +42,9 @@ func (d *Objects) orCreated(a asking, name string, find finder) finder {
 	}
 }
 
-// Exists reports whether a pair is of a Namespace that the deployer of its root would create, but that exists or is not
-// known to be missing: it is declared, or the API server has it. If used is set, a Namespace to create also exists where the
-// base deploys something to it in a cluster of the root.
+// Exists reports whether a pair is of a Namespace that the deployer of its root would create, but that exists: it is declared,
+// or the API server has it. Where that is not known, the pair gets a doubt. If used is set, a Namespace to create also exists
+// where the base deploys something to it in a cluster of the root.
 func (d *Objects) Exists(ctx context.Context, p *diff.Pair, used bool) bool {
 	if !p.Resource().Created {
 		return false
@@ -52,8 +53,12 @@ func (d *Objects) Exists(ctx context.Context, p *diff.Pair, used bool) bool {
 	ctx, l := For(ctx, root)
 	ctx = context.WithValue(ctx, askingKey{}, asking{Lookups: l, declared: true})
 	_, has := d.Get(ctx, "", "Namespace", "", name)
-	if has || l.Unknown() || len(l.Altered()) > 0 || slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, name) {
+	several := slices.ContainsFunc(l.Why(name), func(c report.Cause) bool { return c.Kind == report.CauseDiffer })
+	if has || several || len(l.Altered()) > 0 || slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, name) {
 		return true
+	}
+	if l.Unknown() {
+		p.Doubt = "whether the Namespace exists already is not known"
 	}
 	if d.tip == nil || !used || p.Operation != admission.Create {
 		return false

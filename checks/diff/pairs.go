@@ -31,6 +31,9 @@ type Pair struct {
 	// Recreate says that the deployer deletes the object and creates it again if it cannot be updated.
 	Recreate bool
 
+	// Doubt says why it is not known whether the object is sent to the cluster; empty: it is.
+	Doubt string
+
 	hook     bool              // the object is created each time, see Renewed
 	replaced bool              // the deployer deletes the object and creates it, see Renewed
 	unseen   map[string]string // see Root.Unseen

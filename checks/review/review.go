@@ -262,7 +262,13 @@ func (v *Reviewer) Ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pai
 func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair,
 	r *admission.Request) []engine.Result {
 	results := v.unsettled(ctx, rules, p.New, r, v.Evaluate(ctx, rules, r))
-	return append(results, v.look(ctx, rules, builtin.DeployedOf(p), r)...)
+	results = append(results, v.look(ctx, rules, builtin.DeployedOf(p), r)...)
+	for i := range results {
+		if p.Doubt != "" && Violated(results[i]) {
+			results[i].Outcome, results[i].Message = engine.Unknown, p.Doubt+"; if it does not: "+results[i].Message
+		}
+	}
+	return results
 }
 
 func isExcepted(r engine.Result) bool { return len(r.Exceptions) > 0 }

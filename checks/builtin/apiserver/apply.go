@@ -20,15 +20,15 @@ import (
 
 // unsendable finds what the cluster alone knows of an object, and with which no request for it succeeds.
 func unsendable(object map[string]any, onServer bool) (found []schema.Violation) {
-	for name, why := range map[string]string{
-		"resourceVersion": "a manifest does not know the version of the object in the cluster",
-		"managedFields":   "server-side apply takes none", "uid": "server-side apply finds no object of this UID",
+	for _, f := range []struct{ name, why string }{
+		{"resourceVersion", "a manifest does not know the version of the object in the cluster"},
+		{"managedFields", "server-side apply takes none"}, {"uid", "server-side apply finds no object of this UID"},
 	} {
-		at := "/metadata/" + name
+		at := "/metadata/" + f.name
 		value := jsonpointer.At(object, at)
 		list, _ := value.([]any)
-		if set := text(value) != "" && !schema.Placeholder(text(value)) || len(list) > 0; set && (onServer || name == "resourceVersion") {
-			found = append(found, schema.Violation{Pointer: at, Message: why + ": " + Refused})
+		if set := text(value) != "" && !schema.Placeholder(text(value)) || len(list) > 0; set && (onServer || f.name == "resourceVersion") {
+			found = append(found, schema.Violation{Pointer: at, Message: f.why + ": " + Refused})
 		}
 	}
 	return found

@@ -33,8 +33,11 @@ type Limits struct{ Ranges, Quotas []map[string]any }
 // read say nothing: the API server refuses them. failed says that Kubernetes' code gave up, and nothing is known.
 func (l Limits) Refuse(ctx context.Context, object, old map[string]any) (found []schema.Violation, failed bool) {
 	gvk := apischema.FromAPIVersionAndKind(text(object["apiVersion"]), text(object["kind"]))
+	if len(l.Ranges)+len(l.Quotas) == 0 {
+		return nil, false
+	}
 	counter, measures := counterOf(gvk)
-	if len(l.Ranges)+len(l.Quotas) == 0 || old != nil && (!measures || gvk.Kind == "Pod") { // such an update takes no more
+	if old != nil && (!measures || gvk.Kind == "Pod") { // such an update takes no more
 		return nil, false
 	}
 	defer func() {
@@ -91,17 +94,15 @@ func (l Limits) Refuse(ctx context.Context, object, old map[string]any) (found [
 	return found, false
 }
 
-// counters are what measures objects of some kinds for quotas.
-var counters = map[apischema.GroupKind]quota.Evaluator{
-	{Kind: "Pod"}:                   evaluators.NewPodEvaluator(nil, clock.RealClock{}),
-	{Kind: "Service"}:               evaluators.NewServiceEvaluator(nil),
-	{Kind: "PersistentVolumeClaim"}: evaluators.NewPersistentVolumeClaimEvaluator(nil),
-}
-
 // counterOf returns what counts an object for quotas. measures says that more than its number counts.
 func counterOf(gvk apischema.GroupVersionKind) (e quota.Evaluator, measures bool) {
-	if e, ok := counters[gvk.GroupKind()]; ok {
-		return e, true
+	switch gvk.GroupKind() {
+	case apischema.GroupKind{Kind: "Pod"}:
+		return evaluators.NewPodEvaluator(nil, clock.RealClock{}), true
+	case apischema.GroupKind{Kind: "Service"}:
+		return evaluators.NewServiceEvaluator(nil), true
+	case apischema.GroupKind{Kind: "PersistentVolumeClaim"}:
+		return evaluators.NewPersistentVolumeClaimEvaluator(nil), true
 	}
 	plural, short := kinds.PluralOf(gvk.Group, gvk.Kind), corev1.ResourceName("")
 	if gvk.Group == "" && helper.IsStandardQuotaResourceName(core.ResourceName(plural)) {
