@@ -110,7 +110,8 @@ func (e *Evaluator) WithValues(v Values) *Evaluator {
 
 // Evaluate returns the results of the policies for a request. As in a cluster, mutate rules are evaluated first, and
 // the others see the mutated object. Inherited policies come first and see only mutations of inherited policies.
-// Results are in the order of policies and their rules, after those of MutatingAdmissionPolicies, which run first. Rules that do not apply to the request give none. If ctx ends,
+// Results are in the order of policies and their rules, after those of MutatingAdmissionPolicies, which run first. Rules
+// that do not apply to the request give none. If ctx ends,
 // the remaining rules give error results.
 func (e *Evaluator) Evaluate(ctx context.Context, r *admission.Request) []Result {
 	return e.evaluate(e.newReview(ctx, r))
