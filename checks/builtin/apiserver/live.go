@@ -48,6 +48,9 @@ func bound(now, was runtime.Object) {
 // addresses are example addresses of Services, which nobody writes in a manifest.
 var addresses = map[core.IPFamily]string{core.IPv4Protocol: "10.254.253.252", core.IPv6Protocol: "fdfe:fdfc::1"}
 
+// healthCheckPort is an example port for health checks.
+const healthCheckPort = 30000
+
 // allocate sets what the API server allocates for a new Service before validation: addresses, and a port for health
 // checks.
 func allocate(o runtime.Object) {
@@ -93,15 +96,52 @@ func allocate(o runtime.Object) {
 		}
 	}
 	if service.NeedsHealthCheck(o.(*core.Service)) && s.HealthCheckNodePort == 0 {
-		s.HealthCheckNodePort = 30000
+		s.HealthCheckNodePort = healthCheckPort
 	}
 }
 
-// addressed keeps the addresses of a Service if the new version sets none.
+// addressed keeps the addresses of a Service if the new version sets none. It takes away what a new type does not use and the
+// new version does not change, as Kubernetes' registry of Services does.
 func addressed(now, was runtime.Object) {
-	to, from := &now.(*core.Service).Spec, &was.(*core.Service).Spec
+	next, old := now.(*core.Service), was.(*core.Service)
+	to, from := &next.Spec, &old.Spec
 	if from.ClusterIP != "" && slices.Contains(slices.Collect(maps.Values(addresses)), to.ClusterIP) {
 		to.ClusterIP, to.ClusterIPs = from.ClusterIP, from.ClusterIPs
+	}
+	switch needs := service.NeedsHealthCheck(next); {
+	case needs && to.HealthCheckNodePort == healthCheckPort && from.HealthCheckNodePort != 0:
+		to.HealthCheckNodePort = from.HealthCheckNodePort
+	case !needs && to.HealthCheckNodePort == from.HealthCheckNodePort:
+		to.HealthCheckNodePort = 0
+	}
+	if to.Type == core.ServiceTypeExternalName {
+		if slices.Equal(to.ClusterIPs, from.ClusterIPs) {
+			to.ClusterIP, to.ClusterIPs = "", nil
+		}
+		if slices.Equal(to.IPFamilies, from.IPFamilies) {
+			to.IPFamilies = nil
+		}
+		drop(&to.IPFamilyPolicy, from.IPFamilyPolicy)
+	}
+	external := to.Type == core.ServiceTypeNodePort || to.Type == core.ServiceTypeLoadBalancer
+	for i := range to.Ports {
+		if port := &to.Ports[i].NodePort; !external && slices.ContainsFunc(from.Ports, func(p core.ServicePort) bool { return p.NodePort == *port }) {
+			*port = 0
+		}
+	}
+	if to.Type != core.ServiceTypeLoadBalancer {
+		drop(&to.AllocateLoadBalancerNodePorts, from.AllocateLoadBalancerNodePorts)
+		drop(&to.LoadBalancerClass, from.LoadBalancerClass)
+	}
+	if !service.ExternallyAccessible(next) && to.ExternalTrafficPolicy == from.ExternalTrafficPolicy {
+		to.ExternalTrafficPolicy = ""
+	}
+}
+
+// drop removes a value that is the old one.
+func drop[T comparable](value **T, old *T) {
+	if *value != nil && old != nil && **value == *old {
+		*value = nil
 	}
 }
 
