@@ -11,8 +11,9 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine"
-	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // answers are the results of evaluating the rules over the pairs of a change.
@@ -38,6 +39,7 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 	if out.list, err = v.All(ctx, pairs.list); err != nil {
 		return nil, err
 	}
+	out.undeclared, out.notChecked = builtin.Unseen(ctx, v.Checks, out.pairs())
 	facts, d := builtin.FactsOf(rules.Settings, pairs.declared), rules.decision
 	for _, more := range []struct {
 		pairs  []*diff.Pair
@@ -49,7 +51,6 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 		}
 		out.list = append(out.list, list...)
 	}
-	out.undeclared, out.notChecked = builtin.Unseen(ctx, v.Checks, pairs.list)
 	for _, a := range out.list {
 		for _, r := range a.Results {
 			pairs.secrets.Object(r.Patched)
@@ -115,6 +116,15 @@ func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewe
 	return v
 }
 
+// pairs lists the pairs of the answers.
+func (a *answers) pairs() []*diff.Pair {
+	list := make([]*diff.Pair, len(a.list))
+	for i, one := range a.list {
+		list[i] = one.Pair
+	}
+	return list
+}
+
 func (a *answers) findings() []report.Finding {
 	list := make([]report.Finding, len(a.found))
 	for i, f := range a.found {
@@ -170,13 +180,19 @@ func (a *answers) tell(out *report.Report) {
 	}
 }
 
-// met marks in resources those for which a rule of a policy had a result. Policies and exceptions themselves do not
+// deployed identifies an object of a root.
+type deployed struct {
+	root roots.Root
+	id   admission.Identity
+}
+
+// met marks in objects those for which a rule of a policy had a result. Policies and exceptions themselves do not
 // count.
-func (a *answers) met(resources map[*render.Resource]bool) {
+func (a *answers) met(objects map[deployed]bool) {
 	for _, one := range a.list {
 		met := func(r engine.Result) bool { return r.Policy.Kind != builtin.Kind }
 		if !isRule(one.Pair) && slices.ContainsFunc(one.Results, met) {
-			resources[one.Pair.Resource()] = true
+			objects[deployed{one.Pair.Root, admission.IdentityOf(one.Pair.Resource().Object)}] = true
 		}
 	}
 }

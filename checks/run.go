@@ -10,7 +10,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/rendered"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
-	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -95,7 +94,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	out.Warnings = append(out.Warnings, repo.advice...)
 	pairs.tell(out)
 	seen := map[string]bool{}
-	met := map[*render.Resource]bool{}
+	met := map[deployed]bool{}
 	var missing, unknown []report.Problem
 	standing := repo.standing
 	for _, one := range outcomes {

@@ -26,14 +26,10 @@ import (
 func apis() []switchable {
 	with := func(info Info, look lookFunc) switchable {
 		return switchable{info.Name, func(f Facts) Check {
-			if f.apis == nil {
-				f.apis = f.newAPIs
-			}
-			facts := f.apis() // all of them compile the definitions of custom resources once
-			check := Check{Info: info, apis: facts}
-			check.Violations = func(ctx context.Context, s Deployed) []Violation { return facts.violations(ctx, look, s) }
+			check := Check{Info: info}
+			check.Violations = func(ctx context.Context, s Deployed) []Violation { return f.apis.violations(ctx, look, s) }
 			if info.Name == refusedName {
-				check.Fix = facts.fixRefused
+				check.Fix = f.apis.fixRefused
 			}
 			return check
 		}}
@@ -117,15 +113,32 @@ func (f *apiFacts) violations(ctx context.Context, look lookFunc, s Deployed) (l
 	return list
 }
 
+// Received returns a pair with the objects that admission policies get from the API server of the cluster that the checks know:
+// custom resources have the defaults of their definitions. Kinds of Kubernetes have theirs already.
+func Received(ctx context.Context, checks []Check, p *diff.Pair) *diff.Pair {
+	if len(checks) == 0 || checks[0].apis == nil {
+		return p
+	}
+	out, changed := *p, false
+	for _, r := range []**render.Resource{&out.Old, &out.New, &out.Before} {
+		if *r == nil {
+			continue
+		}
+		if object := checks[0].apis.Schemas.Received(ctx, (*r).Object); !reflect.DeepEqual(object, (*r).Object) {
+			*r, changed = (*r).Admitted(object), true
+		}
+	}
+	if !changed {
+		return p
+	}
+	return &out
+}
+
 // Unseen names the kinds of new and updated objects without a known schema, each once, as "Certificate
 // (cert-manager.io/v1)". Policies and exceptions are left out, since compiling them checks their fields. Objects that a
 // definition or Kubernetes' own validation cannot check are in not, once for each kind and reason.
 func Unseen(ctx context.Context, checks []Check, pairs []*diff.Pair) (undeclared []string, not []report.NotChecked) {
-	i := slices.IndexFunc(checks, func(c Check) bool { return c.apis != nil }) // all of these checks share it
-	if i < 0 {
-		return nil, nil
-	}
-	facts, fields := checks[i].apis, slices.ContainsFunc(checks, func(c Check) bool { return c.Name == schemaName })
+	facts, fields := checks[0].apis, slices.ContainsFunc(checks, func(c Check) bool { return c.Name == schemaName })
 	type cause struct{ kind, reason string }
 	known, told := map[string]bool{}, map[cause]bool{}
 	for _, p := range pairs {

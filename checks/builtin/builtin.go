@@ -15,7 +15,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sync"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/settings"
@@ -33,7 +32,7 @@ type Check struct {
 	// Fix returns a fix for the violation at a pointer, if one is known. Nil: it never is.
 	Fix func(ctx context.Context, s Deployed, pointer string) engine.SuggestedFix
 
-	apis *apiFacts // what it knows about the cluster's APIs; nil if it uses nothing
+	apis *apiFacts // what is known about the cluster's APIs; nil for checks of whole roots
 }
 
 // Deployed is a deployed object that is checked.
@@ -130,7 +129,7 @@ type Facts struct {
 	Levels     settings.Checks   // the levels of the checks
 	Complete   []string          // kinds of which everything that the cluster has is declared
 
-	apis func() *apiFacts // facts for the checks of API versions and fields; nil: not computed yet
+	apis *apiFacts // for the checks of API versions and fields
 }
 
 // Policy is the policy name of all built-in checks, for exceptions.
@@ -143,7 +142,12 @@ func FactsOf(s *settings.Settings, cluster admission.Cluster) Facts {
 
 // For returns the checks of resources in one cluster: those that are always on, and those that the settings leave on.
 func For(f Facts) []Check {
-	return append(Always(), leave(f, switched())...)
+	f.apis = f.newAPIs()
+	list := append(Always(), leave(f, switched())...)
+	for i := range list {
+		list[i].apis = f.apis
+	}
+	return list
 }
 
 // ForRootChecks returns the checks for issues of whole roots that the settings leave on.
@@ -151,7 +155,6 @@ func ForRootChecks(f Facts) []Check { return leave(f, switchedRootChecks()) }
 
 // leave returns the checks that the settings leave on.
 func leave(f Facts, switched []switchable) (list []Check) {
-	f.apis = sync.OnceValue(f.newAPIs)
 	for _, s := range switched {
 		if level := f.Levels.Of(s.name); level != settings.LevelOff {
 			check := s.compile(f)

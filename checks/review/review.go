@@ -95,6 +95,7 @@ func (v *Reviewer) All(ctx context.Context, pairs []*diff.Pair) ([]Answer, error
 // inClusters reviews a pair, and again for each of its clusters if these declare different objects that its rules look
 // up. The answer with the most violations, or else undecided results, is first.
 func (v *Reviewer) inClusters(ctx context.Context, p *diff.Pair) []Answer {
+	p = builtin.Received(ctx, v.Checks, p)
 	if v.Clusters == nil {
 		return []Answer{v.Review(ctx, p)}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -91,6 +92,38 @@ func (d *definitions) look(ctx context.Context, group, version string, object, o
 	return least, failed
 }
 
+// Received returns a custom resource as admission policies get it from the API server: with the defaults of its definition,
+// without nulls that the definition does not allow, and without
+// a status that is not taken from manifests. Unknown fields stay, since Validate reports them. The given object is
+// not changed. It is returned as it is where its definition is not declared, cannot be used, or where several disagree.
+func (s *Schemas) Received(ctx context.Context, object map[string]any) map[string]any {
+	apiVersion, name := typeOf(object)
+	group, version, ok := strings.Cut(apiVersion, "/")
+	if _, _, known := servedIn(apiVersion, name); known || !ok || Encrypted(object) {
+		return object
+	}
+	defined, ok := s.defined(ctx, name)
+	if !ok || defined.kinds[kind{group, name}] == nil {
+		return object
+	}
+	var out map[string]any
+	for _, of := range defined.kinds[kind{group, name}].serves[version] {
+		schema, err := of.get()
+		if err != nil || schema == nil || schema.defaults*nodes(object) > maxWork {
+			return object
+		}
+		made := schema.filled(schema.taken(object))
+		if out != nil && !reflect.DeepEqual(out, made) {
+			return object
+		}
+		out = made
+	}
+	if out == nil {
+		return object
+	}
+	return out
+}
+
 // look returns the violations that the API server finds, in the order of its steps
 // (k8s.io/apiextensions-apiserver/pkg/registry/customresource).
 func (s *schema) look(ctx context.Context, object, old map[string]any) (found []Violation, err error) {
@@ -164,18 +197,31 @@ func firstLine(s string) string {
 // read returns an object as the API server reads it: without unknown fields, whose paths it returns, without disallowed
 // nulls, and with defaults.
 func (s *schema) read(object map[string]any) (o map[string]any, unknown []string) {
-	o = jsonpointer.Copy(object, numberOf).(map[string]any)
-	if s.of.status { // the API server ignores it
-		delete(o, "status")
-	}
+	o = s.taken(object)
 	if s.prunes {
 		unknown = pruning.PruneWithOptions(o, s.structural, true, structural.UnknownFieldPathOptions{
 			TrackUnknownFieldPaths: true})
 		slices.Sort(unknown)
+	}
+	return s.filled(o), unknown
+}
+
+// taken returns a copy of what the API server takes from a manifest: everything but the status, if it has its own requests.
+func (s *schema) taken(object map[string]any) map[string]any {
+	o := jsonpointer.Copy(object, numberOf).(map[string]any)
+	if s.of.status {
+		delete(o, "status")
+	}
+	return o
+}
+
+// filled adds the defaults to an object and returns it.
+func (s *schema) filled(o map[string]any) map[string]any {
+	if s.prunes {
 		defaulting.PruneNonNullableNullsWithoutDefaults(o, s.structural)
 	}
 	defaulting.Default(o, s.structural)
-	return o, unknown
+	return o
 }
 
 // unknown returns the violation for a pruned field. ok is false if its path leads to no field, since its key is none
