@@ -34,7 +34,7 @@ func takenOver(created, deleted map[Key][]*Pair, tookOver func(from, to *Pair) b
 		for _, to := range created[k] {
 			var of []*Pair
 			for _, from := range gone {
-				if tookOver(from, to) {
+				if tookOver(from, to) && !from.leaves(to) {
 					of = append(of, from)
 				}
 			}

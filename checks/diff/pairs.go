@@ -39,6 +39,7 @@ type Pair struct {
 	unseen   map[string]string // see Root.Unseen
 	head     *Commit           // set with unseen
 	clusters []gitops.Cluster  // clusters that get the object; none if no known object deploys the root
+	idle     bool              // a creation in a root that nothing deploys, though it is known what deploys others
 }
 
 // Earlier returns the object before the change; nil if it did not exist.
@@ -251,8 +252,9 @@ func missing(list []*render.Resource) func(*render.Resource) bool {
 // Objects that several roots add or remove are not matched, since it is unknown which of them moved. They are matched
 // if one root took another over (see Trees.TookOver) or if the paths decide (see renamedFolders).
 //
-// This applies to roots without a known deployer; for others see redeployed. Removals in moved only count as part of a
-// match. stays reports whether the head has a root.
+// This applies to roots without a known deployer; for others see redeployed. A root that nothing deploys keeps nothing in the
+// cluster: what another one deployed before is deleted. Removals in moved only count as part of a match. stays reports whether
+// the head has a root.
 func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, to *Pair) bool) []*Pair {
 	created, deleted := map[Key][]*Pair{}, map[Key][]*Pair{}
 	for _, p := range slices.Concat(list, moved) {
@@ -281,7 +283,7 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 			continue
 		}
 		from, to := gone[0], created[k][0]
-		if from.Root.Path != to.Root.Path && from.Old.Origin("").Path != to.New.Origin("").Path {
+		if from.leaves(to) || from.Root.Path != to.Root.Path && from.Old.Origin("").Path != to.New.Origin("").Path {
 			to.Before, to.From = from.Old, from.Root
 			continue
 		}
@@ -296,6 +298,9 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 	}
 	return out
 }
+
+// leaves reports whether the removal of an object takes it out of a cluster, though another root has it that nothing deploys.
+func (from *Pair) leaves(to *Pair) bool { return len(from.clusters) > 0 && to.idle }
 
 // Renewed turns updates into creations where the former object is gone by then: what deploys a hook deletes it, and the
 // cluster deletes a Job that finished. An object that becomes a hook, or that the deployer replaces, is deleted and

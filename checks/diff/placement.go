@@ -147,6 +147,7 @@ func (at placement) place(p *Pair) {
 	case !at.after.Implied:
 		p.clusters = at.after.Clusters
 	}
+	p.idle = p.Operation == admission.Create && at.known && len(at.after.Clusters) == 0
 }
 
 // redeployed matches the removal of an object with its addition by another root that is deployed to the same cluster:

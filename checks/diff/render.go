@@ -129,7 +129,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		}
 	}
 	var after []*render.Resource
-	if remains := inBase && s.Trees.Head.Roots.HasFormer(s.Trees.Base.Roots, root); inHead || remains {
+	if remains := inBase && len(at.before.Clusters) == 0 && s.Trees.Head.Roots.HasFormer(s.Trees.Base.Roots, root); inHead || remains {
 		now, problems, err := s.now(ctx, root, remains)
 		if err != nil {
 			return nil, err
