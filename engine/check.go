@@ -166,7 +166,7 @@ func (c *checker) overrides(pointer string, list []policy.FailureActionOverride)
 	for i, o := range list {
 		if len(o.Namespaces) == 0 && o.NamespaceSelector == nil {
 			c.warn(fmt.Sprintf("%s/%d", pointer, i),
-				"the override names no namespaces and has no effect: add namespaces or namespaceSelector")
+				"the override names no namespaces and applies to all: change the action itself, or add namespaces or namespaceSelector")
 		}
 		if o.NamespaceSelector != nil {
 			continue

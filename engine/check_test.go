@@ -43,7 +43,7 @@ func TestCheckRules(t *testing.T) {
 			"namespaces: [b]}]}", `8:119: an earlier override gives namespace "b" another action: keep one`},
 		{"override of nothing", "rules:\n- name: r\n" + match +
 			"  validate: {deny: {}, failureActionOverrides: [{action: Enforce}]}",
-			"8:51: warning: the override names no namespaces and has no effect: add namespaces or namespaceSelector"},
+			"8:51: warning: the override names no namespaces and applies to all: change the action itself, or add namespaces or namespaceSelector"},
 		{"failure action", "rules:\n- name: r\n" + match + "  validate: {deny: {}, failureAction: Block}",
 			`8:26: unknown failure action "Block": use Enforce or Audit`},
 		{"users in the background", "rules:\n- name: r\n  match: {any: [{clusterRoles: [admin]}]}\n" + body,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -71,26 +72,39 @@ func (a action) or(b action) action {
 	return a
 }
 
-// enforced reports whether a failure of a request blocks. An override that depends on an unknown namespace, or on
-// labels of a namespace that is not declared, counts only if it enforces.
-func (a *action) enforced(t *match.Target) bool {
+// enforced reports whether a failure of a request blocks. An override that depends on an unknown namespace, or on labels of a
+// namespace that is not declared, counts only if it enforces; known is then false. A Namespace itself is in no namespace, and
+// one that exists must be enforced by its name, too (Kyverno's policy cache looks it up by that, and its engine does not).
+func (a *action) enforced(t *match.Target) (enforced, known bool) {
+	if t.Identity.Kind != "Namespace" || t.Identity.Group != "" {
+		return a.decide(t)
+	}
+	outside := *t
+	outside.Identity.Kind, outside.NamespaceLabels, outside.NamespaceKnown = "", nil, true
+	if enforced, known = a.decide(&outside); enforced && t.Operation != admission.Create {
+		return a.decide(t)
+	}
+	return enforced, known
+}
+
+func (a *action) decide(t *match.Target) (enforced, known bool) {
+	known = true
 	for _, o := range a.overrides {
-		if about, known := o.about(t); known && about || !known && o.enforce {
-			return o.enforce
+		about, sure := o.about(t)
+		if known = known && sure; sure && about || !sure && o.enforce {
+			return o.enforce, known
 		}
 	}
 	if a.set || a.next == nil {
-		return a.enforce
+		return a.enforce, known
 	}
-	return a.next.enforced(t)
+	enforced, sure := a.next.decide(t)
+	return enforced, known && sure
 }
 
-// about reports whether an override applies to the namespace of a request. If it has no list of namespaces, its
-// selector decides; if it has neither, it applies to none.
+// about reports whether an override applies to the namespace of a request. If it has no list of namespaces, its selector
+// decides; if it has neither, it applies to all.
 func (o *override) about(t *match.Target) (about, known bool) {
-	if len(o.namespaces) == 0 && o.selector == nil {
-		return false, true
-	}
 	in, known := t.InNamespace(o.namespaces)
 	if o.selector == nil || known && !in {
 		return in, known

@@ -186,7 +186,9 @@ func (v *review) conditions(p *rulePolicy) (met bool) {
 		Old: v.request.Object == nil,
 	}
 	for _, rule := range p.rules {
-		r.Enforce = r.Enforce || rule.action.enforced(v.target) && !(p.ignore && res.Outcome == Error)
+		enforced, known := rule.action.enforced(v.target)
+		r.Enforce = r.Enforce || enforced && !(p.ignore && res.Outcome == Error)
+		r.Unsure = r.Unsure || !known
 	}
 	v.add(r)
 	return false

@@ -36,6 +36,7 @@ type Result struct {
 	Rule    string
 	Outcome Outcome
 	Enforce bool   // a failure blocks; else it is an audit finding
+	Unsure  bool   // Enforce depends on the namespace, which is not known
 	Message string // in Kyverno's words where it has them
 
 	// Line is where in the file of the policy the rule is written; of a policy in CEL the validation that

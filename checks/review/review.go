@@ -310,11 +310,12 @@ func (v *Reviewer) Request(p *diff.Pair) *admission.Request {
 	return request
 }
 
-// Evaluate evaluates one set of rules. It looks up the request's Namespace only if a rule cannot be decided without it,
-// since that searches the repository, and adds it to the request.
+// Evaluate evaluates one set of rules. It looks up the request's Namespace only if a rule, or whether it blocks, cannot be
+// decided without it, since that searches the repository, and adds it to the request.
 func (v *Reviewer) Evaluate(ctx context.Context, rules *engine.Evaluator, r *admission.Request) []engine.Result {
 	results := rules.Evaluate(ctx, r)
-	if r.Namespace != nil || r.Inherited != nil || !slices.ContainsFunc(results, Undecided) {
+	open := func(r engine.Result) bool { return Undecided(r) || r.Unsure && Violated(r) }
+	if r.Namespace != nil || r.Inherited != nil || !slices.ContainsFunc(results, open) {
 		return results
 	}
 	place := v.place(ctx, r)
