@@ -56,7 +56,7 @@ func TestRenderedObjects(t *testing.T) {
 		{"an overlay that is left alone", apps + base + web + overlay + latest, "-- apps/a.yaml --\n" +
 			strings.Replace(goodPod, "{name: a}", "{name: a, labels: {x: y}}", 1), report.Success, ""},
 		{"changed variables of a generated ConfigMap", tagged + generator + "-- flux/vars.env --\nTAG=1\n-- flux/web.yaml --\n" + flux +
-			variables, "-- flux/vars.env --\nTAG=latest\n", report.Failure, "apps/a.yaml"},
+			variables, "-- flux/vars.env --\nTAG=latest\n", report.Failure, "flux/vars.env"},
 		{"unchanged variables of a generated ConfigMap", tagged + generator + "-- flux/vars.env --\nTAG=1\n-- flux/web.yaml " +
 			"--\n" + flux + variables, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: y}}\nspec: " +
 			"{containers: [{name: c, image: \"x:${TAG}\"}]}\n", report.Success, ""},
@@ -80,11 +80,11 @@ func TestRenderedObjects(t *testing.T) {
 			"resources: [a.yaml, b.yaml]\n-- apps/b.yaml --\n" + strings.ReplaceAll(goodPod, "name: a", "name: b"), report.Failure,
 			"argo/prod/kustomization.yaml"},
 		{"variables from a ConfigMap of a hashed name", tagged + hashed + "-- flux/vars.env --\nTAG=1\n-- flux/web.yaml --\n" +
-			flux + variables, "-- flux/vars.env --\nTAG=latest\n", report.Failure, "apps/a.yaml"},
+			flux + variables, "-- flux/vars.env --\nTAG=latest\n", report.Failure, "flux/vars.env"},
 		{"variables from a ConfigMap whose name is escaped", tagged + "-- flux/web.yaml --\n" + flux + variables +
 			"-- flux/vars.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"v\\x61rs\", namespace: f}\ndata: {TAG: \"1\"}\n",
 			"-- flux/vars.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"v\\x61rs\", namespace: f}\ndata: {TAG: latest}\n",
-			report.Failure, "apps/a.yaml"},
+			report.Failure, "flux/vars.yaml"},
 		{"below an excluded folder", apps + "-- .lintel.yaml --\nroots: {exclude: [apps/**]}\n-- argo/web.yaml --\n" + web,
 			"-- apps/a.yaml --\n" + moved, report.Failure, "apps/a.yaml"},
 	} {

@@ -63,13 +63,28 @@ type terms struct {
 
 func (t terms) within(old terms) bool {
 	now, was := t.Spec, old.Spec
-	return reflect.DeepEqual(now.Background, was.Background) && refsWithin(now.Exceptions, was.Exceptions) &&
-		filtersWithin(now.Match, was.Match) && addedOnly(now.Conditions, was.Conditions) &&
-		reflect.DeepEqual(now.PodSecurity, was.PodSecurity) && celWithin(now.CELExceptionSpec, was.CELExceptionSpec)
+	inBackground := func(b *bool) bool { return b == nil || *b }
+	return (inBackground(was.Background) || !inBackground(now.Background)) && refsWithin(now.Exceptions, was.Exceptions) &&
+		filtersWithin(now.Match, was.Match) && conditionsWithin(now.Conditions, was.Conditions) &&
+		listWithin(now.PodSecurity, was.PodSecurity, equal) && celWithin(now.CELExceptionSpec, was.CELExceptionSpec)
 }
 
-// addedOnly reports whether a condition is unchanged, or was added where there was none.
-func addedOnly(now, old any) bool { return old == nil || reflect.DeepEqual(now, old) }
+func equal[T any](a, b T) bool { return reflect.DeepEqual(a, b) }
+
+// conditionsWithin reports whether conditions hold only where earlier ones held: all of these are still among those that all
+// have to hold, and those of which one is enough are no more.
+func conditionsWithin(now, old any) bool {
+	if old == nil || reflect.DeepEqual(now, old) {
+		return true
+	}
+	was, _ := old.(map[string]any)
+	is, _ := now.(map[string]any)
+	if was == nil || is == nil {
+		return false
+	}
+	list := func(of map[string]any, key string) []any { l, _ := of[key].([]any); return l }
+	return allAmong(list(was, "all"), list(is, "all"), equal) && listWithin(list(is, "any"), list(was, "any"), equal)
+}
 
 // endsWithin reports whether the new version ends no later than the old one. A duration counts from the first of a
 // series of versions that are each within the one before, so a shorter duration ends earlier.
@@ -96,15 +111,11 @@ func endsWithin(now, old terms) bool {
 
 // refsWithin reports whether every rule that is named was named before.
 func refsWithin(now, old []policy.ExceptionRef) bool {
-	named := func(policyName, rule string) bool {
-		return slices.ContainsFunc(old, func(r policy.ExceptionRef) bool {
-			return r.PolicyName == policyName && (slices.Contains(r.RuleNames, rule) ||
-				len(r.RuleNames) > 0 && !strings.ContainsAny(rule, "*?") && match.AnyWildcard(r.RuleNames, rule))
-		})
-	}
 	for _, r := range now {
 		for _, rule := range r.RuleNames {
-			if !named(r.PolicyName, rule) {
+			if !slices.ContainsFunc(old, func(was policy.ExceptionRef) bool {
+				return was.PolicyName == r.PolicyName && allAmong([]string{rule}, was.RuleNames, named)
+			}) {
 				return false
 			}
 		}
@@ -127,21 +138,30 @@ func filtersWithin(now, old policy.Match) bool {
 
 func filterWithin(now, old policy.ResourceFilter) bool {
 	a, b := now.Resources, old.Resources
-	return listWithin(a.Kinds, b.Kinds) && listWithin(a.Names, b.Names) && listWithin(a.Namespaces, b.Namespaces) &&
-		listWithin(a.Operations, b.Operations) && (b.Name == "" || a.Name == b.Name) &&
+	return listWithin(a.Kinds, b.Kinds, equal) && listWithin(a.Names, b.Names, named) && listWithin(a.Namespaces, b.Namespaces, named) &&
+		listWithin(a.Operations, b.Operations, equal) && (b.Name == "" || a.Name == b.Name) &&
 		(len(b.Annotations) == 0 || reflect.DeepEqual(a.Annotations, b.Annotations)) &&
 		(b.Selector == nil || reflect.DeepEqual(a.Selector, b.Selector)) &&
 		(b.NamespaceSelector == nil || reflect.DeepEqual(a.NamespaceSelector, b.NamespaceSelector)) &&
-		listWithin(now.Roles, old.Roles) && listWithin(now.ClusterRoles, old.ClusterRoles) &&
-		listWithin(now.Subjects, old.Subjects)
+		listWithin(now.Roles, old.Roles, equal) && listWithin(now.ClusterRoles, old.ClusterRoles, equal) &&
+		listWithin(now.Subjects, old.Subjects, equal)
+}
+
+// named reports whether a name is the earlier one, or one that its wildcards match.
+func named(now, old string) bool {
+	return now == old || !strings.ContainsAny(now, "*?") && match.AnyWildcard([]string{old}, now)
 }
 
 // listWithin reports whether a list of selected values selects no more than before. An empty list selects everything.
-func listWithin[T comparable](now, old []T) bool {
-	if len(old) == 0 {
-		return true
-	}
-	return len(now) > 0 && listWithinNone(now, old)
+func listWithin[T any](now, old []T, within func(now, old T) bool) bool {
+	return len(old) == 0 || len(now) > 0 && allAmong(now, old, within)
+}
+
+// allAmong reports whether each value is within one of others.
+func allAmong[T any](list, others []T, within func(v, other T) bool) bool {
+	return !slices.ContainsFunc(list, func(v T) bool {
+		return !slices.ContainsFunc(others, func(other T) bool { return within(v, other) })
+	})
 }
 
 // celWithin compares the fields that only exceptions of policies.kyverno.io have. All conditions have to hold. An
@@ -154,8 +174,8 @@ func celWithin(now, old policy.CELExceptionSpec) bool {
 		}
 		return texts
 	}
-	if !listWithinNone(conditions(old.MatchConditions), conditions(now.MatchConditions)) ||
-		!listWithinNone(now.PolicyRefs, old.PolicyRefs) || len(now.PolicyRefs) > 0 != (len(old.PolicyRefs) > 0) ||
+	if !allAmong(conditions(old.MatchConditions), conditions(now.MatchConditions), equal) ||
+		!allAmong(now.PolicyRefs, old.PolicyRefs, equal) || len(now.PolicyRefs) > 0 != (len(old.PolicyRefs) > 0) ||
 		!slices.Contains([]string{"", "skip", "pass"}, old.ReportResult) {
 		return false
 	}
@@ -163,11 +183,6 @@ func celWithin(now, old policy.CELExceptionSpec) bool {
 	if !fine(old) {
 		return !fine(now) || len(old.PolicyRefs) > 0
 	}
-	return fine(now) && listWithinNone(now.Images, old.Images) &&
+	return fine(now) && allAmong(now.Images, old.Images, equal) &&
 		(!now.HasValues() || reflect.DeepEqual(now.AllowedValues, old.AllowedValues))
-}
-
-// listWithinNone is listWithin for lists that select nothing if they are empty.
-func listWithinNone[T comparable](now, old []T) bool {
-	return !slices.ContainsFunc(now, func(v T) bool { return !slices.Contains(old, v) })
 }

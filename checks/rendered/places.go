@@ -98,23 +98,7 @@ func (f *finder) place(e *edit, l report.DiffLine) *report.Origin {
 	if p.Path == "" {
 		return nil
 	}
-	return review.OriginOf(LineOf(f.substituted(p), l.Part), old, f.changed)
-}
-
-// substituted returns the place of the value that Flux substitutes in a line, if the change edits only the value.
-// Otherwise it returns p.
-func (f *finder) substituted(p origin.Place) origin.Place {
-	if f.changed(p.Path) {
-		return p
-	}
-	for _, l := range p.Chain {
-		if l.Role == "substitute" && f.changed(l.Path) {
-			into := origin.Link{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, Role: p.Role}
-			return origin.Place{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, How: p.How, Role: l.Role,
-				Chain: []origin.Link{into}}
-		}
-	}
-	return p
+	return review.OriginOf(LineOf(review.Substituted(p, f.changed), l.Part), old, f.changed)
 }
 
 // differs returns the range of bytes in which a string differs from the same field of another object.

@@ -1,8 +1,6 @@
 package rendered
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/lintel-bot/lintel/render/origin"
@@ -31,30 +29,6 @@ func TestLinesOfTexts(t *testing.T) {
 	} {
 		if got := LineOf(tc.place, tc.part); got.StartLine != tc.want {
 			t.Errorf("%s: line %d, want %d", name, got.StartLine, tc.want)
-		}
-	}
-}
-
-// A difference in a value that Flux substitutes is placed at the value, unless the change edits the line that uses it.
-func TestSubstitutedValueIsPlacedWhereItIsSet(t *testing.T) {
-	link := func(path, role string) origin.Link {
-		return origin.Link{Path: path, StartLine: 7, EndLine: 7, Role: role}
-	}
-	for name, tc := range map[string]struct {
-		changed string
-		chain   []origin.Link
-		want    string
-	}{
-		"the value":                                {"ks.yaml", []origin.Link{link("ks.yaml", "substitute")}, "ks.yaml:7"},
-		"one of several values":                    {"b.yaml", []origin.Link{link("a.yaml", "substitute"), link("b.yaml", "substitute")}, "b.yaml:7"},
-		"the change edits the line, too":           {"pvc.yaml ks.yaml", []origin.Link{link("ks.yaml", "substitute")}, "pvc.yaml:3"},
-		"the change edits neither":                 {"x.yaml", []origin.Link{link("ks.yaml", "substitute")}, "pvc.yaml:3"},
-		"the change edits a value of another role": {"base.yaml", []origin.Link{link("base.yaml", "resource")}, "pvc.yaml:3"},
-	} {
-		f := finder{changed: func(path string) bool { return strings.Contains(tc.changed, path) }}
-		p := f.substituted(origin.Place{Path: "pvc.yaml", StartLine: 3, EndLine: 3, Chain: tc.chain})
-		if got := fmt.Sprintf("%s:%d", p.Path, p.StartLine); got != tc.want {
-			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
@@ -366,7 +367,23 @@ func (v View) place(a *Answer, side *render.Resource, field string, wrong explai
 		Changed: v.Changed(w.policy.Path), Chain: append([]report.Place{rendered}, source.Chain...)}
 }
 
-func (v View) origin(p origin.Place, old bool) *report.Origin { return OriginOf(p, old, v.Changed) }
+func (v View) origin(p origin.Place, old bool) *report.Origin {
+	return OriginOf(Substituted(p, v.Changed), old, v.Changed)
+}
+
+// Substituted returns the place of a value into which Flux substitutes variables: where the variable gets its value if the
+// change edits only that, where the variable stands if the change edits only that. Otherwise it is p.
+func Substituted(p origin.Place, changed func(path string) bool) origin.Place {
+	whole := p.Role == gitops.Substitute
+	for _, l := range p.Chain {
+		if (whole || l.Role == gitops.Substitute) && !changed(p.Path) && changed(l.Path) {
+			from := origin.Link{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, Role: p.Role}
+			return origin.Place{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, How: p.How, Role: l.Role,
+				Chain: []origin.Link{from}}
+		}
+	}
+	return p
+}
 
 // OriginOf converts a place to one of a report, of the base if old. changed reports whether the change touches a file.
 func OriginOf(p origin.Place, old bool, changed func(path string) bool) *report.Origin {

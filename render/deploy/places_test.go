@@ -57,8 +57,8 @@ resources: [cm.yaml]
 			if err != nil || len(problems) > 0 || len(out.Resources) != 1 {
 				t.Fatal(out, problems, err)
 			}
-			variable, namespace := out.Resources[0].Origin("/metadata/name").Chain, out.Resources[0].Origin("/metadata/namespace")
-			if len(variable) != 1 || [2]int{variable[0].StartLine, namespace.StartLine} != want || variable[0].Path != "vars/vars.yaml" ||
+			variable, namespace := out.Resources[0].Origin("/metadata/name"), out.Resources[0].Origin("/metadata/namespace")
+			if [2]int{variable.StartLine, namespace.StartLine} != want || variable.Path != "vars/vars.yaml" ||
 				namespace.Path != "ops/patch.yaml" {
 				t.Errorf("commit %d: the name is of %+v, the namespace of %+v, want lines %v", i, variable, namespace, want)
 			}

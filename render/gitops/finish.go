@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,10 +20,16 @@ import (
 // Write says that a controller wrote a field of a resource after the build.
 type Write struct {
 	Pointer string     // RFC 6901, into the resource
-	Role    string     // "substitute", "commonMetadata" or "destination"
+	Role    string     // Substitute, "commonMetadata" or "destination"
 	By      []Position // where the written values are: of the variables, the label, or the namespace
 	Partly  bool       // the field keeps its own place, followed by By; otherwise By is its place
 }
+
+// Substitute is the role of a place where a variable of Flux gets its value.
+const Substitute = "substitute"
+
+// variable is a text that is nothing but a variable, perhaps with a default.
+var variable = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*(:?[=-][^{}]*)?\}$`)
 
 // Issue is a problem with a field of a resource. The caller finds the place of the field.
 type Issue struct {
@@ -157,6 +164,7 @@ func (f *finisher) scalar(n *yaml.Node, pointer string) {
 	if err != nil {
 		return
 	}
+	whole := variable.MatchString(n.Value)
 	text, by, changed := f.replace(string(printed), pointer)
 	if !changed {
 		return
@@ -170,7 +178,7 @@ func (f *finisher) scalar(n *yaml.Node, pointer string) {
 		return
 	}
 	become(n, outer["v"])
-	f.writes = append(f.writes, Write{Pointer: pointer, Role: "substitute", By: by, Partly: true})
+	f.writes = append(f.writes, Write{Pointer: pointer, Role: Substitute, By: by, Partly: !whole})
 }
 
 // become gives a node another value, and keeps its line and column.
