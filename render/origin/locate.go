@@ -1,6 +1,9 @@
 package origin
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +29,9 @@ func (b *Build) Locate(index int, pointer string) Place {
 	resource := b.resource(index)
 	steps, missing := resolve(resource, pointer)
 	d := b.owner(resource)
+	if p, ok := b.taken(d, steps, missing); ok {
+		return p
+	}
 	for depth := len(steps); depth > 0; depth-- {
 		rest := tokens(steps[depth:]) + missing
 		if rest != "" && d != nil && d.root.follow(steps[:depth]).onTheWay() {
@@ -46,6 +52,32 @@ func (b *Build) Locate(index int, pointer string) Place {
 		p.How = Enclosing
 	}
 	return p
+}
+
+// taken returns the place of the patch that took a missing field away from the map that would have it, or the only field of
+// a map that is empty now.
+func (b *Build) taken(i *item, steps []step, missing string) (Place, bool) {
+	if i == nil {
+		return Place{}, false
+	}
+	v := i.root.follow(steps)
+	if v == nil || len(v.taken) == 0 {
+		return Place{}, false
+	}
+	var key string
+	if missing != "" {
+		key = pointer(missing)[0]
+	} else if last := steps[len(steps)-1].value; last.Kind == yaml.MappingNode && len(last.Content) == 0 && len(v.taken) == 1 {
+		key = slices.Collect(maps.Keys(v.taken))[0]
+	}
+	by, ok := v.taken[key]
+	if !ok {
+		return Place{}, false
+	}
+	p := b.place(by, nil)
+	p.Missing, p.How = missing, Enclosing
+	p.SuggestedFix = fmt.Sprintf("keep %s: this takes it away", strings.TrimPrefix(strings.ReplaceAll(tokens(steps)+"/"+key, "/", "."), "."))
+	return p, true
 }
 
 func tokens(steps []step) string {

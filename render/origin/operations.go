@@ -24,9 +24,9 @@ func (s *transformation) operations(w writer, patch *yaml.Node, i *item) {
 				insert(i.root, to, s.made(w.value(n, key)), name == "replace")
 			}
 		case "remove":
-			remove(i.root, to)
+			remove(i.root, to, w.lines(op))
 		case "move":
-			if v := remove(i.root, pointer(doc.Text(op, "from"))); v != nil {
+			if v := remove(i.root, pointer(doc.Text(op, "from")), w.lines(op)); v != nil {
 				insert(i.root, to, v, false)
 			}
 		case "copy":
@@ -101,14 +101,14 @@ func insert(root *value, path []string, v *value, instead bool) {
 	}
 }
 
-func remove(root *value, path []string) *value {
+func remove(root *value, path []string, by mark) *value {
 	holder, token := parent(root, path)
 	if holder == nil {
 		return nil
 	}
 	v := lookup(holder, path[len(path)-1:])
 	if holder.kind == yaml.MappingNode {
-		holder.drop(token)
+		holder.take(token, by)
 	} else if k := index(token); v != nil {
 		holder.items = slices.Delete(holder.items, k, k+1)
 	}

@@ -153,9 +153,11 @@ func mergeMaps(into, patch *value, lists bool) {
 		return
 	}
 	if keep := patch.get("$retainKeys"); keep != nil {
-		into.fields = slices.DeleteFunc(into.fields, func(f field) bool {
-			return !slices.ContainsFunc(keep.items, func(k *value) bool { return k.text == f.key })
-		})
+		for _, f := range slices.Clone(into.fields) {
+			if !slices.ContainsFunc(keep.items, func(k *value) bool { return k.text == f.key }) {
+				into.take(f.key, keep.by)
+			}
+		}
 	}
 	for _, f := range patch.fields {
 		if strings.HasPrefix(f.key, "$") {
@@ -164,12 +166,12 @@ func mergeMaps(into, patch *value, lists bool) {
 		have := into.get(f.key)
 		switch {
 		case f.value.kind == yaml.ScalarNode && f.value.null:
-			into.drop(f.key)
+			into.take(f.key, f.value.by)
 		case have == nil:
 			into.put(f.key, strip(f.value))
 		case have.kind == yaml.MappingNode && f.value.kind == yaml.MappingNode:
 			if f.value.str("$patch") == "delete" {
-				into.drop(f.key)
+				into.take(f.key, f.value.by)
 				continue
 			}
 			mergeMaps(have, f.value, lists)

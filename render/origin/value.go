@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -37,6 +38,8 @@ type value struct {
 	by          mark
 	pieces      []piece // of a scalar that was written in several places: the parts of its text
 	chain       []link  // replaced values, the nearest first
+
+	taken map[string]mark // of a map: who took fields away, by key
 }
 
 // link is a value that was replaced.
@@ -75,6 +78,15 @@ type writer struct {
 
 func (w writer) mark(n *yaml.Node) mark {
 	return mark{path: w.path, node: n, how: w.how, role: w.role, step: w.step}
+}
+
+// lines marks all lines of a map of scalars.
+func (w writer) lines(n *yaml.Node) mark {
+	m := mark{path: w.path, line: n.Line, end: n.Line, how: w.how, role: w.role, step: w.step}
+	for _, c := range n.Content {
+		m.end = max(m.end, c.Line+blockLines(c))
+	}
+	return m
 }
 
 // value copies a node, with aliases and merge keys resolved. at is the node whose place the value has: the key of a map
@@ -151,6 +163,19 @@ func (v *value) set(key string, to *value) {
 		to.replaces(old)
 	}
 	v.put(key, to)
+}
+
+// take removes a field of a map, and remembers who did.
+func (v *value) take(key string, by mark) {
+	if v.get(key) == nil {
+		return
+	}
+	v.drop(key)
+	v.taken = maps.Clone(v.taken) // a copied value shares it
+	if v.taken == nil {
+		v.taken = map[string]mark{}
+	}
+	v.taken[key] = by
 }
 
 func (v *value) drop(key string) {
