@@ -19,7 +19,7 @@ import (
 //
 // The base has the files of the folders PART, and those of NAME.base. The change writes the files of PART.next and of
 // NAME. The base branch then has what NAME.tip changes of the base. A file that says only "DELETE" is removed, one that says "LINK target" is a symlink. The report must contain
-// each text: in a finding as "OPERATION Kind namespace/name", or in what it says about files. Each attack stands beside
+// each text: in a finding as "OPERATION Kind namespace/name at FILE:LINE", or in what it says about files. Each attack stands beside
 // a similar harmless change.
 func TestConclusions(t *testing.T) {
 	t.Parallel()
@@ -98,6 +98,9 @@ func concluded(t *testing.T, rep *report.Report, want []string) {
 	said := toldOf(rep) + "\n" + problems(rep.Warnings)
 	for _, f := range rep.Findings {
 		said += fmt.Sprintf("\n%s %s %s", f.Operation, f.Resource.Kind, report.Name(f.Resource.Namespace, f.Resource.Name))
+		if o := f.Origin; o != nil {
+			said += fmt.Sprintf(" at %s:%d", o.Path, o.StartLine)
+		}
 	}
 	if string(rep.Conclusion) != want[0] {
 		t.Errorf("the conclusion is %s, want %s: %s\n%s", rep.Conclusion, want[0], rep.Title, said)

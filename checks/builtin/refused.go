@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
+	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -110,6 +112,12 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 		AppliesOnServer(roots.Root, map[string]any) bool
 	})
 	said := apiserver.Look(ctx, s.applied(s.Resource), old, f.Schemas.Minor(), known && by.AppliesOnServer(s.Root, s.Object))
+	for i, v := range said.Fixed {
+		said.Fixed[i].Pointer = v.Pointer + changed(jsonpointer.At(old, v.Pointer), jsonpointer.At(s.applied(s.Resource), v.Pointer))
+	}
+	for i, v := range said.Refused {
+		said.Refused[i].Pointer += unselected(s.Object, v.Pointer)
+	}
 	switch {
 	case said.Failed:
 		f.unusable.Store(cmp.Or(s.rendered, s.Resource), "Kubernetes' own validation crashed on it")
@@ -127,6 +135,35 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 		})
 	}
 	return said
+}
+
+// changed returns the pointer of the first difference of two values, "" where they are the same or one is missing.
+func changed(old, now any) (first string) {
+	found := false
+	rep := func(pointer string) {
+		if !found {
+			first, found = pointer, true
+		}
+	}
+	diff.Edited(old, now, "", rep)
+	diff.Edited(now, old, "", rep) // what is gone
+	return first
+}
+
+// unselected returns the pointer of the first label of a Pod template that its own selector does not match. at is the pointer
+// of what the API server complains about; "" where that is something else.
+func unselected(object map[string]any, at string) string {
+	above, ok := strings.CutSuffix(at, "/template/metadata/labels")
+	if !ok {
+		return ""
+	}
+	has, wanted := labelsAt(object, at), labelsAt(object, above+"/selector/matchLabels")
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		if has[key] != wanted[key] {
+			return jsonpointer.Join(key)
+		}
+	}
+	return ""
 }
 
 // hasName reports whether an object has a name, or one that is generated.

@@ -67,11 +67,9 @@ func candidates(s Deployed, pointer string) (list []engine.Change) {
 	if strings.HasSuffix(pointer, "/restartPolicy") {
 		list = append(list, engine.Change{Field: pointer, Value: "Always"}, engine.Change{Field: pointer, Value: "Never", Example: true})
 	}
-	if labels, ok := strings.CutSuffix(pointer, "/template/metadata/labels"); ok {
-		for key, want := range labelsAt(s.Object, labels+"/selector/matchLabels") {
-			if labelsAt(s.Object, pointer)[key] != want {
-				list = append(list, engine.Change{Field: pointer + jsonpointer.Join(key), Value: want})
-			}
+	if above, key, ok := strings.Cut(pointer, "/template/metadata/labels/"); ok {
+		if want, ok := labelsAt(s.Object, above+"/selector/matchLabels")[jsonpointer.Unescape(key)]; ok {
+			list = append(list, engine.Change{Field: pointer, Value: want})
 		}
 	}
 	return list

@@ -217,3 +217,42 @@ func alike(a, b any) int {
 	}
 	return n
 }
+
+// Edited reports the pointers of values in b that a lacks, without those below a reported one. It does not report
+// values that b lacks, since these cannot fail.
+func Edited(a, b any, pointer string, rep func(string)) {
+	switch b := b.(type) {
+	case map[string]any:
+		old, ok := a.(map[string]any)
+		if !ok {
+			rep(pointer)
+			return
+		}
+		for _, k := range slices.Sorted(maps.Keys(b)) {
+			at := pointer + "/" + jsonpointer.Escape(k)
+			if _, ok := old[k]; !ok {
+				rep(at)
+				continue
+			}
+			Edited(old[k], b[k], at, rep)
+		}
+	case []any:
+		old, ok := a.([]any)
+		if !ok {
+			rep(pointer)
+			return
+		}
+		for i, k := range Align(old, b) {
+			at := pointer + "/" + strconv.Itoa(i)
+			if k >= 0 {
+				Edited(old[k], b[i], at, rep)
+			} else {
+				rep(at)
+			}
+		}
+	default:
+		if !reflect.DeepEqual(a, b) {
+			rep(pointer)
+		}
+	}
+}

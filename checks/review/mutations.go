@@ -1,17 +1,14 @@
 package review
 
 import (
-	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Mutations is the result of a resource's mutate rules, which run before other rules. A finding's field is a field of
@@ -41,7 +38,7 @@ func mutationsOf(p *diff.Pair, results []engine.Result) *Mutations {
 			continue
 		}
 		w := write{policy: res.Policy, rule: res.Rule, line: max(res.Line, res.Policy.Line)}
-		difference(m.object, res.Patched, "", func(pointer string) {
+		diff.Edited(m.object, res.Patched, "", func(pointer string) {
 			w.field = diff.StableField(res.Patched, pointer)
 			m.writes = append(m.writes, w)
 		})
@@ -63,45 +60,6 @@ func patched(object admission.Object, results []engine.Result) admission.Object 
 		}
 	}
 	return object
-}
-
-// difference reports the pointers of values in b that a lacks, without those below a reported one. It does not report
-// values that b lacks, since these cannot fail.
-func difference(a, b any, pointer string, rep func(string)) {
-	switch b := b.(type) {
-	case map[string]any:
-		old, ok := a.(map[string]any)
-		if !ok {
-			rep(pointer)
-			return
-		}
-		for _, k := range slices.Sorted(maps.Keys(b)) {
-			at := pointer + "/" + jsonpointer.Escape(k)
-			if _, ok := old[k]; !ok {
-				rep(at)
-				continue
-			}
-			difference(old[k], b[k], at, rep)
-		}
-	case []any:
-		old, ok := a.([]any)
-		if !ok {
-			rep(pointer)
-			return
-		}
-		for i, k := range diff.Align(old, b) {
-			at := pointer + "/" + strconv.Itoa(i)
-			if k >= 0 {
-				difference(old[k], b[i], at, rep)
-			} else {
-				rep(at)
-			}
-		}
-	default:
-		if !reflect.DeepEqual(a, b) {
-			rep(pointer)
-		}
-	}
 }
 
 // writer returns the last rule that wrote a field of the mutated object, or a parent of the field.
