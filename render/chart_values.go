@@ -128,15 +128,43 @@ func (c *chartPlaces) settable(at []string) origin.Place {
 	if set, ok := c.layers.At(at); ok && set.List > 0 && len(at)-(len(set.Path)-set.List) > 0 {
 		at = at[:len(at)-(len(set.Path)-set.List)] // a list is replaced as a whole
 	}
+	if p, ok := c.nulled(at); ok {
+		return p
+	}
 	p, depth := c.around(at)
 	p.How, p.Set = origin.Enclosing, at
-	var missing strings.Builder
-	for _, key := range at[min(depth, len(at)):] {
-		missing.WriteString("/" + jsonpointer.Escape(key))
-	}
-	p.Missing = missing.String()
+	p.Missing = missingKeys(at[min(depth, len(at)):])
 	p.SuggestedFix = "set " + strings.Join(at, ".") + " in the values"
 	return p
+}
+
+// missingKeys returns keys as the end of a JSON Pointer.
+func missingKeys(keys []string) string {
+	var out strings.Builder
+	for _, key := range keys {
+		out.WriteString("/" + jsonpointer.Escape(key))
+	}
+	return out.String()
+}
+
+// nulled returns the place of a null in the values of the user that takes away what the chart sets at a path or above it
+// (https://helm.sh/docs/chart_template_guide/values_files/#deleting-a-default-key).
+func (c *chartPlaces) nulled(at []string) (origin.Place, bool) {
+	if c.values == nil {
+		return origin.Place{}, false
+	}
+	var in any = c.values.Map
+	for n, key := range at {
+		m, _ := in.(map[string]any)
+		value, has := m[key]
+		if in = value; has && value == nil {
+			p, ok := c.user(c.values, at[:n+1], false, "values")
+			p.How, p.Missing = origin.Enclosing, missingKeys(at[n+1:])
+			p.SuggestedFix = "set " + strings.Join(at, ".") + " in the values: null takes away what the chart has there"
+			return p, ok
+		}
+	}
+	return origin.Place{}, false
 }
 
 func (c *chartPlaces) around(at []string) (origin.Place, int) {
