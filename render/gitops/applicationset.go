@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -143,7 +145,13 @@ func (e *expander) patch(app, patch *field, s set) (*field, error) {
 	if len(documents) == 0 {
 		return app, nil
 	}
-	change := made(fieldOfNode("", documents[0]).plain(), patch.Where)
+	change := nodes{where: func(n *yaml.Node) Position {
+		if n == nil {
+			return patch.Where
+		}
+		at, _ := text.line(n.Line, n.Column)
+		return at
+	}}.field(documents[0], 0)
 	data, err := json.Marshal(change)
 	switch {
 	case !change.present():

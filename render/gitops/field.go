@@ -24,6 +24,7 @@ type field struct {
 	Where   Position
 	Inside  *Position // place in the source of Layer.Want, if the value is not in this repository
 	Value   *Position // where the value is written that a template of an ApplicationSet prints here; nil: unknown, or here
+	Lines   []printed // of a block of several lines that such a template prints: where its lines are from
 }
 
 // MaxDepth limits the nesting of values. Deeper values are left out.

@@ -66,7 +66,13 @@ func (l *loader) load(layer Layer) error {
 		}
 		l.add(layer, part{documents: []document{{data, layer.Value}}})
 	default:
-		return l.text(layer, layer.Value.text(), l.inside(layer.Value.position(), layer.Value.text()))
+		inside := l.inside(layer.Value.position(), layer.Value.text())
+		return l.text(layer, layer.Value.text(), func(line, column int) Position {
+			if at, ok := layer.Value.line(line, column); ok {
+				return at
+			}
+			return inside(line, column)
+		})
 	}
 	return nil
 }

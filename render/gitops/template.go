@@ -83,6 +83,9 @@ func (t *templates) render(f *field, s set) (*field, error) {
 		return nil, located(f, err)
 	}
 	out := &field{Scalar: filled, Unknown: unknown, Where: f.Where}
+	if out.Where.EndLine > out.Where.Line {
+		out.Lines = t.lines(strings.Split(text, "\n"), strings.Split(filled, "\n"), s)
+	}
 	if at, ok := s.at[t.printed(text)]; ok {
 		out.Value = &at
 	}
@@ -105,6 +108,61 @@ func (t *templates) printed(text string) string {
 		return strings.Join(c.reads[0], ".")
 	}
 	return ""
+}
+
+// printed is a line that a template prints.
+type printed struct {
+	Of     int       // the line of the template, from 1; 0 where it is not known
+	Column int       // where the printed value begins, from 1
+	Value  *Position // where that value is written; nil: unknown, or there is none
+}
+
+// printsRest matches a line that prints one value after its key or the mark of a list's element, perhaps in quotes.
+var printsRest = regexp.MustCompile(`^(\s*(?:- +)*(?:[^\s:#{}]+: +)?["']?)(\{\{[^{}]*\}\})["']?\s*$`)
+
+// maxLines limits the lines of a template that are matched to what it prints.
+const maxLines = 2000
+
+// lines returns where the lines are from that a template prints: each is the next line of the template that says the same, or
+// that prints a value after the same key.
+func (t *templates) lines(template, filled []string, s set) []printed {
+	if len(template) > maxLines || len(filled) > maxLines {
+		return nil
+	}
+	list, next := make([]printed, len(filled)), 0
+	for i, line := range filled {
+		for k := next; k < len(template) && strings.TrimSpace(line) != ""; k++ {
+			name, match := "", printsRest.FindStringSubmatch(template[k])
+			if match != nil {
+				name = t.printed(match[2])
+			}
+			if match != nil && (name != "" || strings.TrimSpace(match[1]) != "") && strings.HasPrefix(line, match[1]) {
+				list[i].Column = len(match[1])
+				if at, ok := s.at[name]; ok {
+					list[i].Value = &at
+				}
+			} else if template[k] != line {
+				continue
+			}
+			list[i].Of, next = k+1, k+1
+			break
+		}
+	}
+	return list
+}
+
+// line returns the place of a position in a text, counted from 1: in a block that a template prints, the place of the value or
+// the line of the template. ok is false for other texts.
+func (f *field) line(line, column int) (at Position, ok bool) {
+	switch {
+	case line < 1 || line > len(f.Lines):
+		return f.Where, len(f.Lines) > 0
+	case f.Lines[line-1].Value != nil && column >= f.Lines[line-1].Column:
+		return *f.Lines[line-1].Value, true
+	case f.Lines[line-1].Of > 0:
+		return Position{Path: f.Where.Path, Line: f.Where.Line + f.Lines[line-1].Of}, true
+	}
+	return f.Where, true
 }
 
 // has reports whether a value is known.
