@@ -291,16 +291,20 @@ func lines(c Commit, path string) []string {
 // object deploys the same as before.
 func (t *Trees) redirected(d *deploy.Deployment) (at origin.Place, old, ok bool) {
 	now := t.Head.Roots.Counterpart(d)
-	if now == nil {
+	switch {
+	case (now == nil || now.Name != d.Name) && t.changed[d.Element.Path]:
+		return placeAt(d.Element.Path, d.Element.Line, ""), true, true
+	case now == nil:
 		return placeAt(d.Where.Path, d.Where.Line, ""), true, t.changed[d.Where.Path]
+	case now.Name == d.Name && now.Digest() == d.Digest() && now.To == d.To && now.Revision == d.Revision:
+		return at, false, false
 	}
 	where := now.Where
-	if now.Name == d.Name {
-		if now.Digest() == d.Digest() && now.To == d.To && now.Revision == d.Revision {
-			return at, false, false
-		}
-		if now.Path != d.Path && now.PathWhere.Path != "" {
-			where = now.PathWhere
+	if now.Name == d.Name && now.Path != d.Path && now.PathWhere.Path != "" {
+		where = now.PathWhere
+	} else if now.Name == d.Name && d.Release != nil && now.Release != nil {
+		if at, ok := now.Release.Revalued(d.Release); ok {
+			where = at
 		}
 	}
 	return placeAt(where.Path, where.Line, "have this object deploy what it deployed before"), false, t.changed[where.Path]
@@ -326,6 +330,10 @@ func (t *Trees) revalued(d *deploy.Deployment) (at origin.Place, ok bool) {
 		return at, false
 	}
 	n := min(view.SameHead(was, is), len(was)-1, len(is)-1)
+	end := len(is) - view.SameTail(was[n:], is[n:])
+	for n+1 < end && strings.HasSuffix(strings.TrimSpace(is[n]), ":") { // a map that is new; its first value says more
+		n++
+	}
 	return placeAt(files[0], n+1, "change this back so that the chart renders the object"), true
 }
 

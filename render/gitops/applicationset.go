@@ -28,6 +28,16 @@ type set struct {
 	at map[string]Position // where values are written, by their names in templates
 }
 
+// from returns the first place of the values.
+func (s set) from() (first Position) {
+	for _, at := range s.at {
+		if first == (Position{}) || cmp.Or(strings.Compare(at.Path, first.Path), cmp.Compare(at.Line, first.Line)) < 0 {
+			first = at
+		}
+	}
+	return first
+}
+
 // applicationSet expands one ApplicationSet (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/).
 func (r *reader) applicationSet(root *field) *Problem {
 	spec := root.get("spec")
@@ -73,7 +83,11 @@ func (r *reader) applicationSet(root *field) *Problem {
 				break // the next set would fail in the same way
 			}
 			r.opens(app, s, i)
+			before := len(r.found)
 			r.problem(r.application(app.atValues()))
+			for k := range r.found[before:] {
+				r.found[before+k].Element = s.from()
+			}
 		}
 		all = append(all, sets...)
 	}

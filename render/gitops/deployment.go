@@ -233,6 +233,7 @@ type Deployment struct {
 	Nth       int      // number among deployments of the same ID that differ
 	Only      string   // the name of the cluster that this is the deployment for, where the clusters of the object differ
 	Where     Position // of the object
+	Element   Position // of what a generator made the Application from: an element of a list, or a file; zero: unknown
 	PathWhere Position // its path field
 }
 

@@ -148,3 +148,44 @@ func shortName(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return name[:maxReleaseName-digits-1] + "-" + hex.EncodeToString(sum[:])[:digits]
 }
+
+// Revalued returns the place of a value in the object that an earlier version does not set, or sets to another value: the first
+// that is false now, which mostly turns something off, or else the first. Values in files do not count.
+func (r *Release) Revalued(earlier *Release) (at Position, ok bool) {
+	var list []*field
+	for _, l := range r.Layers {
+		var old *field
+		for _, o := range earlier.Layers {
+			if o.Name == l.Name {
+				old = o.Value
+			}
+		}
+		list = l.Value.edited(old, list)
+	}
+	if len(list) == 0 {
+		return at, false
+	}
+	return list[max(slices.IndexFunc(list, func(f *field) bool { return f.Scalar == false }), 0)].Where, true
+}
+
+// edited adds to a list the scalars that differ from an earlier value, or are new.
+func (f *field) edited(old *field, list []*field) []*field {
+	switch {
+	case f == nil:
+	case f.Fields != nil:
+		for _, k := range f.Keys {
+			list = f.Fields[k].edited(old.get(k), list)
+		}
+	case f.List:
+		for i, item := range f.Items {
+			var was *field
+			if old != nil && i < len(old.Items) {
+				was = old.Items[i]
+			}
+			list = item.edited(was, list)
+		}
+	case old == nil || f.Scalar != old.Scalar:
+		list = append(list, f)
+	}
+	return list
+}

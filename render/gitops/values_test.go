@@ -222,7 +222,7 @@ func TestArgoValues(t *testing.T) {
 		"forced texts come last, and the last of a name counts": {"parameters:\n- {name: a, value: '1', forceString: true}\n- {name: a, " +
 			"value: '2'}\n- {name: b, value: '1'}\n- {name: b, value: '2'}", "a=\"1\" app.yaml:11\nb=2 app.yaml:14\n"},
 		"file parameters": {"fileParameters: [{name: a.note, path: note.txt}]",
-			"a.note=\"a note, with {signs}\\n\" app.yaml:10\n"},
+			"a.note=\"a note, with {signs}\\n\" apps/c/note.txt:1\n"},
 		"variables": {"valueFiles: ['${ARGOCD_APP_NAMESPACE}.yaml', 'env/$NONE/a.yaml']\nignoreMissingValueFiles: " +
 			"true\nparameters:\n- {name: a, value: '$ARGOCD_APP_NAME-$$x-$NONE'}\n- {name: b, value: $ARGOCD_APP_REVISION}",
 			"a=\"web-$x-\" app.yaml:13\nb=\"lintel-unknown-parameter-b\" app.yaml:14?\nenv=\"a\" apps/c/env/a.yaml:1\n"},
