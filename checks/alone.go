@@ -8,12 +8,13 @@ import (
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // alone returns, as warnings, the blocking findings of kustomizations that others include, rendered standalone. It
 // leaves out findings that including roots have too. They are warnings because it is unknown whether anybody deploys
 // such a kustomization by itself.
-func alone(ctx context.Context, v *review.Reviewer, view review.View, pairs []*diff.Pair, found []review.Finding) (
+func alone(ctx context.Context, v *review.Reviewer, of review.View, pairs []*diff.Pair, found []review.Finding) (
 	list []report.Finding, _ error,
 ) {
 	answers, err := v.All(ctx, pairs)
@@ -21,7 +22,7 @@ func alone(ctx context.Context, v *review.Reviewer, view review.View, pairs []*d
 		return nil, err
 	}
 	for i := range answers {
-		for _, f := range view.Findings(&answers[i]) {
+		for _, f := range of.Findings(&answers[i]) {
 			excepted := func(other review.Finding) bool { // Lintel does not know which fields of an excepted object fail
 				return other.Exemption != nil && f.Policy == other.Policy && f.Rule == other.Rule &&
 					f.Resource.Kind == other.Resource.Kind && f.Resource.Name == other.Resource.Name && f.Origin.Path == other.Origin.Path
@@ -30,8 +31,8 @@ func alone(ctx context.Context, v *review.Reviewer, view review.View, pairs []*d
 				continue
 			}
 			f.Finding.Result, f.Blocks = report.Warn, false
-			f.Message += fmt.Sprintf(" (%s relies on its overlay: the kustomization that includes it fixes this, and "+
-				"%[1]s may also be deployed by itself)", f.Roots[0])
+			f.Message = fmt.Sprintf("%s (%s relies on its overlay: the kustomization that includes it fixes this, and "+
+				"%[2]s may also be deployed by itself)", view.Reason(f.Rule, f.Message), f.Roots[0])
 			list = append(list, f.Finding)
 		}
 	}

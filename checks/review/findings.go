@@ -12,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/checks/view"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/explain"
@@ -124,7 +125,7 @@ func (v View) loosened(a *Answer, i int) (list []Finding) {
 	}
 	for _, field := range FieldsOf(res) {
 		f := v.Finding(a, res, field)
-		f.Message += " (relies on " + strings.Join(names, ", ") + ", which this change adds or edits)"
+		f.Message = view.Reason(f.Rule, f.Message) + " (relies on " + strings.Join(names, ", ") + ", which this change adds or edits)"
 		if Violated(res) && f.Exemption == nil && v.Altered != nil {
 			f.Exemption = v.Altered(a)
 		}
