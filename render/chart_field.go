@@ -21,6 +21,9 @@ func (c *chartPlaces) field(s spot) origin.Place {
 	}
 	tried := ""
 	if s.missing != "" {
+		if p, ok := c.inElement(s); ok {
+			return p
+		}
 		p, ok, all := c.absent(s)
 		if ok {
 			return p

@@ -2,9 +2,11 @@ package render
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-openapi/jsonpointer"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/helm"
@@ -227,6 +229,38 @@ func (c *chartPlaces) absent(s spot) (p origin.Place, ok, all bool) {
 	found := c.at(s, at, length)
 	c.link(&p, s, found[:0])
 	return p, true, all
+}
+
+// inElement returns the place for a field that is missing in an element of a list in the values, which the template prints as
+// it is: a field beside it, or beside one of its parents, is from that element.
+func (c *chartPlaces) inElement(s spot) (origin.Place, bool) {
+	var below []string
+	for k := len(s.steps) - 1; k >= 0; k-- {
+		v := s.steps[k].value
+		for i := 0; v.Kind == yaml.MappingNode && i+1 < len(v.Content); i += 2 {
+			if v.Content[i+1].Kind != yaml.ScalarNode {
+				continue
+			}
+			at, length := s.part.text.scalar(v.Content[i+1])
+			for _, o := range c.at(s, at, length) {
+				last := len(o.Path) - 1
+				if o.Kind != trace.Value || o.Role != trace.Verbatim || last < 1 || o.Path[last] != v.Content[i].Value {
+					continue
+				}
+				path := append(slices.Clone(o.Path[:last]), below...)
+				if !slices.ContainsFunc(path, func(key string) bool { _, err := strconv.Atoi(key); return err == nil }) {
+					return origin.Place{}, false
+				}
+				p, ok := c.value(path, false)
+				p.How, p.Set, p.Missing = origin.Enclosing, nil, s.missing
+				p.SuggestedFix = "add " + strings.Join(s.missingKeys, ".") + " to this element of the values"
+				c.link(&p, s, nil)
+				return p, ok
+			}
+		}
+		below = append([]string{s.steps[k].part}, below...)
+	}
+	return origin.Place{}, false
 }
 
 // spans returns the places of the parts of a text that has several origins.
