@@ -109,7 +109,7 @@ func (n *node) example(depth int) (value any, example, ok bool) {
 }
 
 func (n *node) exampleMap(depth int) (value any, example, ok bool) {
-	out := map[string]any{}
+	out, optional := map[string]any{}, map[string]any{}
 	for _, e := range slices.Concat(n.fields, n.anchors) {
 		switch {
 		case e.anchor == anchorNegation || e.anchor == anchorEquality:
@@ -128,6 +128,9 @@ func (n *node) exampleMap(depth int) (value any, example, ok bool) {
 			out[e.name], example = list, true
 			continue
 		case e.value.shape == shapeScalar && e.value.scalar.takesNothing():
+			if v, _, ok := e.value.example(depth + 1); ok {
+				optional[e.name] = v
+			}
 			continue
 		}
 		v, ex, ok := e.value.example(depth + 1)
@@ -135,6 +138,9 @@ func (n *node) exampleMap(depth int) (value any, example, ok bool) {
 			return nil, false, false
 		}
 		out[e.name], example = v, example || ex
+	}
+	if len(out) == 0 && len(optional) > 0 { // the API server takes an empty map for none
+		return optional, true, true
 	}
 	return out, example, true
 }
