@@ -140,7 +140,7 @@ spec:
 		"an element of an ApplicationSet": {
 			base: sources{"apps/set.yaml": applications("web", "other"), "other/o.yaml": keyed("o", "x"), "web/a.yaml": ""},
 			head: sources{"apps/set.yaml": applications("other")},
-			want: "head apps/set.yaml:6 have this object deploy what it deployed before",
+			want: "base apps/set.yaml:13",
 		},
 		"the values of a chart": {
 			base: sources{"apps/web.yaml": application("chart") + "    helm: {valueFiles: [prod.yaml]}\n", "web/a.yaml": "", "web/b.yaml": "",

@@ -155,7 +155,7 @@ func (f *Finding) withhold() {
 		f.Suggestion = &kept
 	}
 	if f.Policy == checksPolicy {
-		f.Message = quoted.ReplaceAllString(f.Message, `"(hidden)"`)
+		f.Message, f.Expected = quoted.ReplaceAllString(f.Message, `"(hidden)"`), ""
 	}
 	f.Origin = f.Origin.withhold()
 }

@@ -31,7 +31,8 @@ type set struct {
 // from returns the first place of the values.
 func (s set) from() (first Position) {
 	for _, at := range s.at {
-		if first == (Position{}) || cmp.Or(strings.Compare(at.Path, first.Path), cmp.Compare(at.Line, first.Line)) < 0 {
+		if first == (Position{}) || cmp.Or(strings.Compare(at.Path, first.Path), cmp.Compare(at.Line, first.Line),
+			cmp.Compare(at.Column, first.Column)) < 0 {
 			first = at
 		}
 	}
