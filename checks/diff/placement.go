@@ -19,6 +19,7 @@ import (
 // deploys anything. A root then is the same as long as its path is.
 type placement struct {
 	known          bool // objects of Argo CD or Flux exist
+	chosen         bool // the settings say which folders are roots, so these are deployed whatever deploys them
 	before, after  deploy.Placement
 	added, removed []gitops.Cluster // of a root of both sides: clusters of only one side
 }
@@ -29,6 +30,7 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 		return at
 	}
 	at.known = true
+	at.chosen = slices.ContainsFunc(head.Options().Include, func(glob string) bool { return glob != "**" })
 	of := s.Placement
 	if of == nil {
 		of = (*deploy.Set).Placement
@@ -147,7 +149,7 @@ func (at placement) place(p *Pair) {
 	case !at.after.Implied:
 		p.clusters = at.after.Clusters
 	}
-	p.idle = p.Operation == admission.Create && at.known && len(at.after.Clusters) == 0
+	p.idle = p.Operation == admission.Create && at.known && len(at.after.Clusters) == 0 && !at.chosen
 }
 
 // redeployed matches the removal of an object with its addition by another root that is deployed to the same cluster:

@@ -93,20 +93,24 @@ func (d *definitions) look(ctx context.Context, group, version string, object, o
 }
 
 // Received returns a custom resource as admission policies get it from the API server: with the defaults of its definition,
-// without nulls that the definition does not allow, and without
-// a status that is not taken from manifests. Unknown fields stay, since Validate reports them. The given object is
-// not changed. It is returned as it is where its definition is not declared, cannot be used, or where several disagree.
-func (s *Schemas) Received(ctx context.Context, object map[string]any) map[string]any {
+// without nulls that the definition does not allow, and without a status that is not taken from manifests. Unknown fields stay,
+// since Validate reports them. The given object is not changed. It is returned as it is where its definition is not declared or
+// cannot be used, or where several disagree.
+func (s *Schemas) Received(ctx context.Context, object map[string]any) (out map[string]any) {
 	apiVersion, name := typeOf(object)
 	group, version, ok := strings.Cut(apiVersion, "/")
 	if _, _, known := servedIn(apiVersion, name); known || !ok || Encrypted(object) {
 		return object
 	}
 	defined, ok := s.defined(ctx, name)
-	if !ok || defined.kinds[kind{group, name}] == nil {
+	if !ok || !defined.has(group, name) {
 		return object
 	}
-	var out map[string]any
+	defer func() { // as in look
+		if recover() != nil || out == nil {
+			out = object
+		}
+	}()
 	for _, of := range defined.kinds[kind{group, name}].serves[version] {
 		schema, err := of.get()
 		if err != nil || schema == nil || schema.defaults*nodes(object) > maxWork {
@@ -117,9 +121,6 @@ func (s *Schemas) Received(ctx context.Context, object map[string]any) map[strin
 			return object
 		}
 		out = made
-	}
-	if out == nil {
-		return object
 	}
 	return out
 }
