@@ -112,7 +112,11 @@ func (p *part) set(out map[string]any, tagged bool) (err error) {
 func (p *part) tag([]rune) (any, error) { return p.leaf(), nil }
 
 func (p *part) leaf() *leaf {
-	return &leaf{field: &field{Where: p.Where}, reason: cmp.Or(p.Unknown, p.Unsure),
+	at := p.Where
+	if p.Kind == fileLayer && p.File != "" && p.Want.Kind == "" { // the content of the file is the value
+		at = Position{Path: p.File, Line: 1, EndLine: strings.Count(strings.TrimRight(p.text, "\n"), "\n") + 1}
+	}
+	return &leaf{field: &field{Where: at}, reason: cmp.Or(p.Unknown, p.Unsure),
 		layer: p.index, exact: true}
 }
 

@@ -240,9 +240,6 @@ func (l *loader) files(layer Layer) error {
 		one := layer
 		one.File, one.Glob = name, false
 		if layer.Kind == fileLayer {
-			if layer.Want.Kind == "" { // its content is the value
-				one.Where = Position{Path: name, Line: 1, EndLine: strings.Count(strings.TrimRight(string(data), "\n"), "\n") + 1}
-			}
 			l.add(one, part{text: string(data)})
 			continue
 		}
