@@ -111,7 +111,7 @@ func (a *Answer) uncovered(res *engine.Result) bool {
 // answered reports whether the results have a finding of the same rule that is at least as severe as before.
 func (a *Answer) answered(before engine.Result) bool {
 	return slices.ContainsFunc(a.Results, func(r engine.Result) bool {
-		return r.ID() == before.ID() && (Violated(r) || Undecided(r) && Undecided(before))
+		return r.ID() == before.ID() && (r.Enforce || !before.Enforce) && (Violated(r) || Undecided(r) && Undecided(before))
 	})
 }
 
