@@ -66,24 +66,27 @@ func (t terms) within(old terms) bool {
 	inBackground := func(b *bool) bool { return b == nil || *b }
 	return (inBackground(was.Background) || !inBackground(now.Background)) && refsWithin(now.Exceptions, was.Exceptions) &&
 		filtersWithin(now.Match, was.Match) && conditionsWithin(now.Conditions, was.Conditions) &&
-		listWithin(now.PodSecurity, was.PodSecurity, equal) && celWithin(now.CELExceptionSpec, was.CELExceptionSpec)
+		(len(was.PodSecurity) == 0 || reflect.DeepEqual(now.PodSecurity, was.PodSecurity)) && celWithin(now.CELExceptionSpec, was.CELExceptionSpec)
 }
 
 func equal[T any](a, b T) bool { return reflect.DeepEqual(a, b) }
 
-// conditionsWithin reports whether conditions hold only where earlier ones held: all of these are still among those that all
-// have to hold, and those of which one is enough are no more.
+// conditionsWithin reports whether conditions hold only where earlier ones held: these are all there still, and others were
+// added, not to those of which one is enough. A condition that is taken away may have made the earlier exception void.
 func conditionsWithin(now, old any) bool {
 	if old == nil || reflect.DeepEqual(now, old) {
 		return true
 	}
 	was, _ := old.(map[string]any)
 	is, _ := now.(map[string]any)
-	if was == nil || is == nil {
-		return false
-	}
 	list := func(of map[string]any, key string) []any { l, _ := of[key].([]any); return l }
-	return allAmong(list(was, "all"), list(is, "all"), equal) && listWithin(list(is, "any"), list(was, "any"), equal)
+	for key := range was {
+		kept := key == "all" && allAmong(list(was, key), list(is, key), equal)
+		if !kept && !reflect.DeepEqual(was[key], is[key]) {
+			return false
+		}
+	}
+	return was != nil && is != nil
 }
 
 // endsWithin reports whether the new version ends no later than the old one. A duration counts from the first of a

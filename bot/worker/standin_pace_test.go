@@ -123,8 +123,10 @@ func TestStandinRequestsOfACheck(t *testing.T) {
 	c.control(http.MethodGet, "/wait?idle=1", nil, nil)
 	before := c.requests(0)
 	last := before[len(before)-1].N
+	begun := time.Now()
 	head := c.push(repo, "first", "2", false)
 	c.completed(repo, head, 1)
+	took := time.Since(begun)
 	c.control(http.MethodGet, "/wait?idle=1", nil, nil)
 	points, created, completed := 0, 0, 0
 	var list []string
@@ -140,7 +142,8 @@ func TestStandinRequestsOfACheck(t *testing.T) {
 		list = append(list, fmt.Sprintf("%s %s %s %d", r.Actor, r.Method, r.Path, r.Status))
 	}
 	slices.Sort(list)
-	if points > 23 || created != 1 || completed > 1 { // a job about the push, and another look at the pull request, are among them
+	const patience = 2 * time.Second                                                       // of the server: only a check that takes longer is created before it completes
+	if points > 23 || created != 1 || completed > 1 || completed == 1 && took < patience { // a job about the push, and another look at the pull request, are among them
 		t.Errorf("%d points:\n%s", points, strings.Join(list, "\n"))
 	}
 	c.clean()

@@ -92,8 +92,7 @@ func (c Commit) includes(dir, other string, asked map[string]bool) bool {
 func (t *Trees) renamed(p *Pair) (at origin.Place, ok bool) {
 	for _, field := range []string{"/metadata/name", "/metadata/namespace"} {
 		at := p.Old.Origin(field)
-		was, is := lines(t.Base, at.Path), lines(t.Head, at.Path)
-		if t.changed[at.Path] && is != nil && at.StartLine > 0 && at.StartLine <= len(was) && !slices.Contains(is, was[at.StartLine-1]) {
+		if lines(t.Head, at.Path) != nil && t.gone(at.Path, at.StartLine) {
 			return at, true
 		}
 	}
@@ -292,7 +291,7 @@ func lines(c Commit, path string) []string {
 func (t *Trees) redirected(d *deploy.Deployment) (at origin.Place, old, ok bool) {
 	now := t.Head.Roots.Counterpart(d)
 	switch {
-	case (now == nil || now.Name != d.Name) && t.changed[d.Element.Path]:
+	case (now == nil || now.Name != d.Name) && t.gone(d.Element.Path, d.Element.Line):
 		return placeAt(d.Element.Path, d.Element.Line, ""), true, true
 	case now == nil:
 		return placeAt(d.Where.Path, d.Where.Line, ""), true, t.changed[d.Where.Path]
@@ -308,6 +307,12 @@ func (t *Trees) redirected(d *deploy.Deployment) (at origin.Place, old, ok bool)
 		}
 	}
 	return placeAt(where.Path, where.Line, "have this object deploy what it deployed before"), false, t.changed[where.Path]
+}
+
+// gone reports whether the head lacks a line of a file of the base.
+func (t *Trees) gone(file string, line int) bool {
+	was := lines(t.Base, file)
+	return t.changed[file] && line > 0 && line <= len(was) && !slices.Contains(lines(t.Head, file), was[line-1])
 }
 
 // revalued returns the first line that the change edits in a file that a Helm release reads. ok is false unless it edits

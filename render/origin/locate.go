@@ -57,8 +57,8 @@ func (b *Build) Locate(index int, pointer string) Place {
 // taken returns the place of the patch that took a missing field away from the map that would have it, or the only field of
 // a map that is empty now.
 func (b *Build) taken(i *item, steps []step, missing string) (Place, bool) {
-	if i == nil {
-		return Place{}, false
+	if i == nil || len(steps) == 0 && missing == "" {
+		return Place{}, false // the object as a whole is there
 	}
 	v := i.root.follow(steps)
 	if v == nil || len(v.taken) == 0 {
@@ -76,7 +76,7 @@ func (b *Build) taken(i *item, steps []step, missing string) (Place, bool) {
 	}
 	p := b.place(by, nil)
 	p.Missing, p.How = missing, Enclosing
-	p.SuggestedFix = fmt.Sprintf("keep %s: this takes it away", strings.TrimPrefix(strings.ReplaceAll(tokens(steps)+"/"+key, "/", "."), "."))
+	p.SuggestedFix = fmt.Sprintf("keep %s: this takes it away", key)
 	return p, true
 }
 

@@ -171,7 +171,6 @@ func (v *value) take(key string, by mark) {
 		return
 	}
 	v.drop(key)
-	v.taken = maps.Clone(v.taken) // a copied value shares it
 	if v.taken == nil {
 		v.taken = map[string]mark{}
 	}
@@ -197,7 +196,7 @@ func (v *value) write(text string, by mark) {
 
 func (v *value) clone() *value {
 	c := *v
-	c.chain = slices.Clone(v.chain)
+	c.chain, c.taken = slices.Clone(v.chain), maps.Clone(v.taken)
 	c.fields = make([]field, len(v.fields))
 	for i, f := range v.fields {
 		c.fields[i] = field{f.key, f.value.clone()}
