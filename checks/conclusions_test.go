@@ -19,7 +19,7 @@ import (
 //
 // The base has the files of the folders PART, and those of NAME.base. The change writes the files of PART.next and of
 // NAME. The base branch then has what NAME.tip changes of the base. A file that says only "DELETE" is removed, one that says "LINK target" is a symlink. The report must contain
-// each text: in a finding as "OPERATION Kind namespace/name at FILE:LINE", or in what it says about files. Each attack stands beside
+// each text: in a finding as "OPERATION Kind namespace/name at FILE:LINE", or in what it says about files, or "N findings". Each attack stands beside
 // a similar harmless change.
 func TestConclusions(t *testing.T) {
 	t.Parallel()
@@ -95,7 +95,7 @@ func write(r *treetest.Repo, archive *txtar.Archive, folders ...string) string {
 // concluded requires a conclusion, and texts that the report must contain.
 func concluded(t *testing.T, rep *report.Report, want []string) {
 	t.Helper()
-	said := toldOf(rep) + "\n" + problems(rep.Warnings)
+	said := fmt.Sprintf("%s\n%s\n%d findings", toldOf(rep), problems(rep.Warnings), len(rep.Findings))
 	for _, f := range rep.Findings {
 		said += fmt.Sprintf("\n%s %s %s", f.Operation, f.Resource.Kind, report.Name(f.Resource.Namespace, f.Resource.Name))
 		if o := f.Origin; o != nil {

@@ -28,14 +28,14 @@ func apis() []switchable {
 		return switchable{info.Name, func(f Facts) Check {
 			check := Check{Info: info}
 			check.Violations = func(ctx context.Context, s Deployed) []Violation { return f.apis.violations(ctx, look, s) }
-			if info.Name == refusedName {
+			if info.Name == Refused {
 				check.Fix = f.apis.fixRefused
 			}
 			return check
 		}}
 	}
 	return []switchable{
-		with(Info{refusedName, "high", engine.Fail, false}, refused),
+		with(Info{Refused, "high", engine.Fail, false}, refused),
 		with(Info{"recreated", "medium", engine.Fail, false}, recreated),
 		with(Info{"api-server-warnings", "low", engine.Fail, false}, warned),
 		with(Info{"pod-security", "high", engine.Fail, false}, insecure),
@@ -61,7 +61,7 @@ type apiFacts struct {
 
 func (f Facts) newAPIs() *apiFacts {
 	return &apiFacts{Schemas: schema.Compile(f.Kubernetes, f.all), earlier: schema.Compile(f.Kubernetes, f.before), cluster: f.Cluster,
-		refuses: f.Levels.Of(refusedName) != settings.LevelOff}
+		refuses: f.Levels.Of(Refused) != settings.LevelOff}
 }
 
 // seeing is a cluster that also knows objects which only a rendering has, and no file of the repository.

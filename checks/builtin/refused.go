@@ -16,7 +16,8 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-const refusedName = "api-server"
+// Refused is the name of the check for objects that the API server refuses.
+const Refused = "api-server"
 
 // refused returns what the API server rejects. For an object that replaces an older one this includes forbidden
 // changes, unless its deployer deletes the older one first.
