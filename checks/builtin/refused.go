@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -112,12 +114,15 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 	by, known := f.cluster.(interface {
 		AppliesOnServer(roots.Root, map[string]any) bool
 	})
-	said := apiserver.Look(ctx, s.applied(s.Resource), old, f.Schemas.Minor(), known && by.AppliesOnServer(s.Root, s.Object))
+	onServer := known && by.AppliesOnServer(s.Root, s.Object)
+	look := func(object map[string]any) apiserver.Answer { return apiserver.Look(ctx, object, old, f.Schemas.Minor(), onServer) }
+	said := look(s.applied(s.Resource))
 	for i, v := range said.Fixed {
 		said.Fixed[i].Pointer = v.Pointer + changed(jsonpointer.At(old, v.Pointer), jsonpointer.At(s.applied(s.Resource), v.Pointer))
 	}
 	for i, v := range said.Refused {
-		said.Refused[i].Pointer += unselected(s.Object, v.Pointer)
+		v.Pointer += unselected(s.Object, v.Pointer)
+		said.Refused[i] = contradicting(v, old, s.applied(s.Resource), look)
 	}
 	switch {
 	case said.Failed:
@@ -149,6 +154,36 @@ func changed(old, now any) (first string) {
 	diff.Edited(old, now, "", rep)
 	diff.Edited(now, old, "", rep) // what is gone
 	return first
+}
+
+// contradicting returns a violation of a field that an update leaves as it was, at the field that the update changes and that
+// contradicts it: the first one without whose change the API server would accept the field.
+func contradicting(v schema.Violation, old, now map[string]any, look func(map[string]any) apiserver.Answer) schema.Violation {
+	if old == nil || v.Pointer == "" {
+		return v
+	}
+	versions := diff.NewVersions(old, now)
+	own, ok := versions.Earlier(v.Pointer)
+	if !ok || !reflect.DeepEqual(jsonpointer.At(old, own), jsonpointer.At(now, v.Pointer)) {
+		return v
+	}
+	var edits []string
+	diff.Edited(old, now, "", func(at string) { edits = append(edits, at) })
+	for _, at := range edits[:min(len(edits), 16)] { // each asks the API server again
+		back := engine.Change{Field: at, Remove: true}
+		if was, ok := versions.Earlier(at); ok {
+			if value, has := jsonpointer.Lookup(old, was); has {
+				back = engine.Change{Field: at, Value: value}
+			}
+		}
+		object, ok := back.Apply(now)
+		if ok && !slices.ContainsFunc(look(object).Refused, func(w schema.Violation) bool { return w.Pointer == v.Pointer }) {
+			v.Message = v.Pointer[strings.LastIndexByte(v.Pointer, '/')+1:] + ": " + v.Message
+			v.Pointer = at
+			return v
+		}
+	}
+	return v
 }
 
 // unselected returns the pointer of the first label of a Pod template that its own selector does not match. at is the pointer
