@@ -38,6 +38,9 @@ func (c *chartPlaces) field(s spot) origin.Place {
 	if !ok {
 		return near
 	}
+	if length == 0 && p.Set == nil && found[0].Kind == trace.Value {
+		p.Set = found[0].Path // any value there is printed
+	}
 	c.reasoned(&p, s, tried, found)
 	if s.value.Kind == yaml.ScalarNode && s.missing == "" {
 		p.Spans = c.spans(s, found, at, length)

@@ -134,6 +134,11 @@ func (c *chartPlaces) settable(at []string) origin.Place {
 		return p
 	}
 	p, depth := c.around(at)
+	if set, ok := c.layers.At(at); ok && set.User && c.values != nil {
+		if own, ok := c.user(c.values, set.Path, false, "values"); ok { // it is set, and the template needs another value
+			p, depth = own, len(at)
+		}
+	}
 	p.How, p.Set = origin.Enclosing, at
 	p.Missing = missingKeys(at[min(depth, len(at)):])
 	p.SuggestedFix = "set " + strings.Join(at, ".") + " in the values"

@@ -195,7 +195,7 @@ func (i *inflation) run() (*printedChart, error) {
 	}
 	options := helm.Options{
 		Name: name, Namespace: i.Namespace, Values: values, Kubernetes: i.KubeVersion, APIVersions: i.ApiVersions,
-		SkipCRDs: !i.IncludeCRDs,
+		SkipCRDs: !i.IncludeCRDs, Lookup: helm.WithoutCluster,
 		Hooks: func(_ string, events []string) bool {
 			return !i.SkipHooks && !(i.SkipTests && slices.Contains(events, helm.Test))
 		},
@@ -296,7 +296,7 @@ func (i *inflation) problem(err error) (doc.Error, bool) {
 	case errors.As(err, &refused):
 		e.Message, e.Unknown = "helmCharts: "+refused.message, true
 	case errors.As(err, &failed):
-		e.Unknown = failed.Cause == helm.CauseLimit || len(failed.Lookups) > 0
+		e.Unknown = failed.Cause == helm.CauseLimit
 		e.Message = chartWords("the chart "+i.Name, failed) + chartPlace(failed)
 		return e, failed.Cause == helm.CauseLimit // the limit may be one of time
 	default:

@@ -170,6 +170,9 @@ func (s *release) load(out *Rendering) (err error) {
 		Name: s.spec.Name, Namespace: s.spec.Namespace, Values: s.values.Map, SkipCRDs: s.spec.SkipCRDs,
 		SkipSchema: s.spec.SkipSchema, Hooks: s.spec.Hooks.Runs, Lookup: r.lookups.lookUp,
 	}
+	if s.target.Kind == roots.Application { // runs "helm template"
+		s.options.Lookup = helm.WithoutCluster
+	}
 	s.options.Kubernetes, s.options.APIVersions = s.versions(s.target.clusters()[0])
 	s.trial = trial.New(s.chart, s.options, r.limits.Source, r.steps)
 	return nil

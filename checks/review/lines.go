@@ -97,6 +97,8 @@ func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) *plan
 	case s.Remove:
 	case missing != "":
 		p.insert(missing, value, wholeValues(o))
+	case len(o.Set) > 0:
+		p.change = p.overwrite(value)
 	default:
 		p.change = p.replace(s.Was, value)
 	}
@@ -167,6 +169,24 @@ func (p place) replace(was string, value any) *doc.Edit {
 	}
 	if !reflect.DeepEqual(have, old) {
 		return nil // the line contains a part of the value, or a value from which it is made
+	}
+	edit := p.edit(s)
+	edit.Set(s.Pointer, value)
+	return edit
+}
+
+// overwrite writes another value in the place of a chart's value, whatever it is. A string stays a string.
+func (p place) overwrite(value any) *doc.Edit {
+	s, ok := p.scalar()
+	if !ok {
+		return nil
+	}
+	if s.Node.ShortTag() == "!!str" && s.Node.Value != "" {
+		switch value.(type) {
+		case map[string]any, []any:
+			return nil
+		}
+		value = fmt.Sprint(value)
 	}
 	edit := p.edit(s)
 	edit.Set(s.Pointer, value)

@@ -124,9 +124,11 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	if err := writeDrafts(cmd, o.drafts, rep.Drafts); err != nil {
 		return err
 	}
-	if file := repo.uncommittedRules(ctx); rep.Stats.Policies == 0 && !o.worktree && file != "" {
-		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: "+strconv.Quote(file)+" is not committed and was not checked. Use "+
-			"--worktree to check the files as they are now; add --all to use their own policies")
+	if rep.Stats.Policies == 0 && !o.worktree {
+		if file := repo.uncommittedRules(ctx); file != "" {
+			fmt.Fprintln(cmd.ErrOrStderr(), "lintel: "+strconv.Quote(file)+" is not committed and was not checked. Use "+
+				"--worktree to check the files as they are now; add --all to use their own policies")
+		}
 	}
 	if fails(rep, o.failOn) {
 		return exitBlocked

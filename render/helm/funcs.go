@@ -56,6 +56,10 @@ func (r *run) lookup(apiVersion, kind, namespace, name string) (map[string]any, 
 	return found, nil
 }
 
+// WithoutCluster is the Options.Lookup of "helm template", which asks no cluster and finds nothing
+// (https://helm.sh/docs/chart_template_guide/functions_and_pipelines/#using-the-lookup-function).
+func WithoutCluster(_, _, _, _ string) (map[string]any, bool) { return nil, true }
+
 // sortedKeys is sprig's function keys, which returns the keys in random order.
 func sortedKeys(maps_ ...map[string]any) []string {
 	list := []string{}

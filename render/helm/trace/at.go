@@ -8,13 +8,24 @@ import (
 
 // At returns where bytes of a template's output came from, in this order: the main origin; other origins of the bytes;
 // values that would have been used if they were not empty; conditions, the innermost first. It returns nil for output
-// that is not accepted.
+// that is not accepted. Length 0 is an empty value: its origins are those of the actions that printed nothing there.
 func (t *Trace) At(template string, offset, length int) []Origin {
 	f := t.files[template]
 	if f == nil || f.err != nil || offset < 0 || length < 0 || offset+length > len(f.out) {
 		return nil
 	}
-	return t.origins(cut(f.segments, offset, offset+length))
+	if length > 0 {
+		return t.origins(cut(f.segments, offset, offset+length))
+	}
+	var empty []segment
+	rest := f.out[offset:]
+	for _, g := range cut(f.segments, offset, offset+len(rest)-len(strings.TrimLeft(rest, " "))) {
+		if g.skipped != nil && g.org != nil {
+			g.n = 1
+			empty = append(empty, g)
+		}
+	}
+	return t.origins(empty)
 }
 
 // Fallbacks returns the empty values that other values in a template's output replace. These are the origins that At

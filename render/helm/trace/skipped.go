@@ -22,12 +22,8 @@ type skippedBlock struct {
 // skip marks a block that was not executed, or an action that printed nothing. of is the origin of the empty result.
 func (f *frame) skip(dot value, n parse.Node, of *node) {
 	f.grow(skippedCost)
-	g := segment{cond: f.cond, skipped: &skippedBlock{node: n, dot: dot, vars: slices.Clone(f.vars),
-		tmpl: f.tmpl, set: f.set}}
-	if f.assuming {
-		g.org = of
-	}
-	f.out.piece(g)
+	f.out.piece(segment{org: of, cond: f.cond, skipped: &skippedBlock{node: n, dot: dot, vars: slices.Clone(f.vars),
+		tmpl: f.tmpl, set: f.set}})
 }
 
 // feeds are the skipped blocks in what a map was merged or decoded from. Each could add entries to the map.
