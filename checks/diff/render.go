@@ -107,6 +107,11 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	if !inHead && inBase && s.Trees.Base.Roots.IsAdopted(root, s.Trees.Head.Roots) {
 		inBase = false // nothing deployed it
 	}
+	if inHead && !s.All && s.Trees.Head.Roots.IsAbandoned(root, s.Trees.Base.Roots) {
+		if inHead = false; !inBase { // what the base deploys is deleted
+			return out, nil
+		}
+	}
 	at := s.placement(root, inBase, inHead)
 	var before []*render.Resource
 	was, as := deployers{nil}, deployersOf(s.Trees.Head.Roots, root)

@@ -18,10 +18,12 @@ import (
 // see Set.Reach.
 func Between(base, head *Set, changed, links []string) []roots.Root {
 	list := append(base.Reach(changed, links), head.Reach(changed, links)...)
-	list = append(list, included(base, head, changed)...)
+	standing := included(base, head, changed)
+	list = append(list, standing...)
 	if base.Deploying.Any() || head.Deploying.Any() {
 		followReleases(base.found(), head.found())
 		ids := differing(base, head)
+		abandoned(base, head, standing, ids)
 		differs := append(base.replaced(ids, &list), head.replaced(ids, &list)...)
 		// A folder that has its own deployment on one side may be deployed as it is on the other.
 		list = append(list, base.Reach(differs, nil)...)
@@ -150,6 +152,33 @@ func adopted(base, head *Set) map[string]bool {
 		}
 	}
 	return ids
+}
+
+// abandoned adds the IDs of the deployments of both trees that IsAbandoned is about. standing are the roots that only one
+// tree has because of what kustomizations include.
+func abandoned(base, head *Set, standing []roots.Root, ids map[string]bool) {
+	was, now := base.found().known(), head.found().known()
+	var above []*Deployment // those of the base that no longer deploy what they deployed
+	for id := range ids {
+		if one := was[id]; one != nil {
+			above = append(above, one)
+		}
+	}
+	for more := true; more; {
+		more = false
+		for id, one := range now {
+			old := was[id]
+			if old == nil || ids[id] {
+				continue
+			}
+			file := one.top().Where.Path
+			may := slices.ContainsFunc(standing, func(r roots.Root) bool { return r.Path == path.Dir(file) }) ||
+				slices.ContainsFunc(above, func(a *Deployment) bool { return a.isAround(file) })
+			if may && head.isAbandoned(one.top(), base, 0) {
+				ids[id], above, more = true, append(above, old), true
+			}
+		}
+	}
 }
 
 // HasFormer reports whether a root of an earlier tree still exists as files, although it may no longer be a root.

@@ -194,18 +194,60 @@ func (s *Set) isAdopted(one *Deployment, later *Set, depth int) bool {
 	})
 }
 
+// IsAbandoned is IsAdopted the other way round: all objects that deploy a root are in folders that nothing deploys, and in an
+// earlier tree something deployed them. What deployed them takes them, and all that they deploy, out of the cluster.
+func (s *Set) IsAbandoned(root roots.Root, earlier *Set) bool {
+	list := s.liveDeployers(root)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(one *Deployment) bool { return !s.isAbandoned(one.top(), earlier, 0) })
+}
+
+func (s *Set) isAbandoned(one *Deployment, earlier *Set, depth int) bool {
+	above := slices.DeleteFunc(s.found().holding(one), func(other *Deployment) bool { return !s.found().isLive(other) })
+	if len(above) > 0 {
+		return depth < maxFollowed && !slices.ContainsFunc(above, func(other *Deployment) bool {
+			return other == one || !s.isAbandoned(other.top(), earlier, depth+1)
+		})
+	}
+	was := earlier.former(one, s)
+	if was == nil {
+		return false
+	}
+	by := earlier.found().holding(was)
+	if was.from != nil {
+		by = []*Deployment{was.from}
+	}
+	by = slices.DeleteFunc(by, func(other *Deployment) bool { return !earlier.found().isLive(other) })
+	object := map[string]any{"kind": one.Object.Kind, "metadata": map[string]any{"name": one.Object.Name, "namespace": one.Object.Namespace}}
+	if len(by) == 0 { // a kustomization that stays, and whose deployer is unknown, had it
+		file := one.file()
+		return slices.ContainsFunc(earlier.Touching([]string{was.file()}, nil), func(r roots.Root) bool {
+			return r.Kind == roots.Kustomization && s.IsRoot(r) && !slices.Contains(s.Touching([]string{file}, nil), r)
+		})
+	}
+	return !slices.ContainsFunc(by, func(other *Deployment) bool {
+		now := s.Counterpart(other)
+		return other == was || s.IsUnseen(other) || now != nil && now.Keeps(object, false) || now == nil && other.Keeps(object, true)
+	})
+}
+
 // deployedOther reports whether the object of a deployment of a later tree deployed something before, perhaps from
 // another file.
 func (s *Set) deployedOther(one *Deployment, later *Set) bool {
+	was := s.former(one, later)
+	return was != nil && s.found().isLive(was)
+}
+
+// former returns the deployment of the object of one of a later tree, perhaps from another file; nil: there is none.
+func (s *Set) former(one *Deployment, later *Set) *Deployment {
 	if was := s.Counterpart(one); was != nil {
-		return s.found().isLive(was)
+		return was
 	}
 	for _, was := range s.found().sorted() {
 		if was.Object == one.Object && was.Source == one.Source && later.Counterpart(was) == nil && s.found().isLive(was) {
-			return true
+			return was
 		}
 	}
-	return false
+	return nil
 }
 
 // clusterOf returns the cluster that the path of an object, or of a folder of objects, stands for.
