@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -25,6 +26,8 @@ type inForce struct {
 	done    map[roots.Root]bool   // rendered
 	seen    map[string]bool       // by place and content
 	isOther func(roots.Root) bool // see ofOthers
+
+	deployed map[string]bool // whether it is known what deploys the policies of a name; nil: not computed yet, see nowhere
 }
 
 // exceptions finds the exceptions. It fails for errors of the repository or the context.
@@ -87,6 +90,9 @@ func (f *inForce) file(ctx context.Context, s Source) error {
 			return nil // it belongs to another cluster
 		}
 	}
+	if nowhere, err := f.nowhere(s, reached); nowhere || err != nil {
+		return err
+	}
 	for _, root := range reached {
 		if root.Kind == roots.Folder && root.Object == "" {
 			as = true
@@ -100,6 +106,45 @@ func (f *inForce) file(ctx context.Context, s Source) error {
 		}
 	}
 	return nil
+}
+
+// nowhere reports whether no cluster has the exceptions of a file: nothing deploys them, although it is known what deploys all
+// policies that they name. That is a warning.
+func (f *inForce) nowhere(s Source, reached []roots.Root) (bool, error) {
+	set := f.commit.Roots
+	known := func(r roots.Root) bool { at := set.Placement(r); return len(at.Clusters) > 0 && !at.Implied }
+	if !set.Deploying.Any() || settings.Under(s.Path, f.plain) || len(f.Settings.Roots.Include) > 0 || slices.ContainsFunc(reached, known) {
+		return false, nil
+	}
+	if f.deployed == nil {
+		f.deployed = map[string]bool{}
+		list, err := files(f.commit, f.Settings, nil)
+		if err != nil {
+			return false, err
+		}
+		for _, p := range list {
+			is := slices.ContainsFunc(set.Reach([]string{p.Path}, nil), known)
+			for _, d := range engine.RuleDocuments(ForEngine([]Source{p})) {
+				for _, name := range d.Policies {
+					f.deployed[name] = is && !d.Exception
+				}
+			}
+		}
+	}
+	some := false
+	for _, d := range engine.RuleDocuments(ForEngine([]Source{s})) {
+		for _, name := range d.Policies {
+			if some = some || d.Exception; d.Exception && !f.deployed[name] {
+				return false, nil
+			}
+		}
+	}
+	if some {
+		f.Warnings = append(f.Warnings, report.Problem{Path: s.Path, Message: "nothing deploys these exceptions, although it is known what " +
+			"deploys the policies that they name: they are not in effect. Name the file under exceptions in " + settings.Path +
+			" if the clusters have it"})
+	}
+	return some, nil
 }
 
 // asItIs reports whether a file counts as it is written, because no root renders it with changes. deployed is whether
