@@ -317,6 +317,9 @@ func (d *decision) approvers(owners []string) []string {
 	for _, t := range d.rules.Teams {
 		out = append(out, "@"+strings.TrimPrefix(t, "@"))
 	}
+	if d.rules.Nobody {
+		return []string{"nobody, until the settings can be read"}
+	}
 	if out = append(out, owners...); len(out) == 0 {
 		return []string{everyone}
 	}
@@ -328,6 +331,9 @@ func (d *decision) approvers(owners []string) []string {
 // owners of the file. Where there is none of them, it takes write access. Bots may approve only if the
 // settings name them, because the author of a change could make one approve by a workflow.
 func (d *decision) allowed(ctx context.Context, login string, owners []string) (bool, error) {
+	if d.rules.Nobody {
+		return false, nil
+	}
 	for _, u := range d.rules.Users {
 		if strings.EqualFold(strings.TrimPrefix(u, "@"), login) {
 			return true, nil

@@ -71,6 +71,8 @@ func TestApprovals(t *testing.T) {
 		{name: "someone with write access", reviews: []forge.Review{approve("wendy", "now")}, rules: defaults,
 			by: []string{"wendy"}},
 		{name: "admin", reviews: []forge.Review{approve("adam", "now")}, rules: defaults, by: []string{"adam"}},
+		{name: "settings that cannot be read", reviews: []forge.Review{approve("adam", "now")}, rules: report.Approvers{Nobody: true},
+			why: "not among those who may approve"},
 		{name: "read access only", reviews: []forge.Review{approve("rita", "now")}, rules: defaults,
 			why: "not among those who may approve"},
 		{name: "author", reviews: []forge.Review{approve("Author", "now")}, rules: defaults,

@@ -115,7 +115,9 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 		AppliesOnServer(roots.Root, map[string]any) bool
 	})
 	onServer := known && by.AppliesOnServer(s.Root, s.Object)
-	look := func(object map[string]any) apiserver.Answer { return apiserver.Look(ctx, object, old, f.Schemas.Minor(), onServer) }
+	look := func(object map[string]any) apiserver.Answer {
+		return apiserver.Look(ctx, object, old, f.Schemas.Minor(), onServer)
+	}
 	said := look(s.applied(s.Resource))
 	for i, v := range said.Fixed {
 		said.Fixed[i].Pointer = v.Pointer + changed(jsonpointer.At(old, v.Pointer), jsonpointer.At(s.applied(s.Resource), v.Pointer))

@@ -156,4 +156,6 @@ type Approvers struct {
 	Teams      []string `json:"teams,omitempty"` // "org/team"
 	CodeOwners bool     `json:"codeowners"`      // those of the exception, where there is a CODEOWNERS file
 	Count      int      `json:"count"`
+	// Nobody may approve, since the settings that say who may cannot be read.
+	Nobody bool `json:"nobody,omitempty"`
 }

@@ -87,7 +87,9 @@ func (v View) Findings(a *Answer) (list []Finding) {
 			list = append(list, v.loosened(a, i)...)
 		}
 	}
-	if slices.ContainsFunc(list, func(f Finding) bool { return f.Blocks && f.Rule == builtin.Refused && f.Result.Policy.Kind == builtin.Kind }) {
+	if slices.ContainsFunc(list, func(f Finding) bool {
+		return f.Blocks && f.Rule == builtin.Refused && f.Result.Policy.Kind == builtin.Kind
+	}) {
 		// The API server refuses the object before it asks the policies: one that cannot read the object adds nothing.
 		list = slices.DeleteFunc(list, func(f Finding) bool {
 			return f.Result.Outcome == engine.Error && f.Result.Policy.Kind != builtin.Kind

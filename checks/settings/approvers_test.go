@@ -37,3 +37,26 @@ func TestCodeOwnersApproveWhereThereIsAFile(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodyApprovesWhereSettingsCannotBeRead requires that a mistake in the settings does not widen who may approve.
+func TestNobodyApprovesWhereSettingsCannotBeRead(t *testing.T) {
+	for text, nobody := range map[string]bool{
+		"approvers: {users: [olga]}":                            false,
+		"approvers: {users: [olga]}\nchecks: {scheme: enforce}": true,
+		"approvers: {users: [olga]}\nx: [":                      true,
+		"approvers: {users: [olga]}\n---\nx: y":                 true,
+	} {
+		r := treetest.New(t)
+		s, problems, err := Read(r.Tree(r.Commit("-- .lintel.yaml --\n" + text + "\n-- CODEOWNERS --\n* @octocat\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.AllApprovers(); got.Nobody != nobody || nobody && (got.CodeOwners || len(got.Users) > 0) || nobody != (len(problems) > 0) {
+			t.Errorf("%s: %+v %v", text, got, problems)
+		}
+		own, _ := Default().Inherit(s)
+		if got := own.OrganizationApprovers(); got == nil || got.Nobody != nobody {
+			t.Errorf("%s: %+v for the organisation's policies", text, got)
+		}
+	}
+}

@@ -55,6 +55,7 @@ type Settings struct {
 	written   *yaml.Node // the file; nil: there is none
 	inherits  *Settings  // the settings of the organisation, see Inherit
 	unowned   bool       // the tree has no CODEOWNERS file
+	unread    bool       // they cannot be read, so these are defaults
 }
 
 // Unrendered is the result of a check with parts that cannot be checked because only the cluster, the operator or
@@ -155,6 +156,9 @@ func OwnersPaths() []string { return []string{".github/CODEOWNERS", "CODEOWNERS"
 // AllApprovers returns who may approve exceptions, including defaults. Code owners are included only if the tree has a
 // CODEOWNERS file.
 func (s *Settings) AllApprovers() report.Approvers {
+	if s.unread {
+		return report.Approvers{Nobody: true, Count: 1}
+	}
 	a := report.Approvers{
 		Users: s.Approvers.Users, Teams: s.Approvers.Teams, CodeOwners: true, Count: max(1, s.Approvers.Count),
 	}
@@ -166,7 +170,7 @@ func (s *Settings) AllApprovers() report.Approvers {
 }
 
 // Read returns the settings of a tree. Invalid settings are problems, which fail the check. The defaults then apply,
-// except that nothing is fetched if the settings restrict sources. It fails for errors of the repository.
+// except that nothing is fetched if the settings restrict sources, and that nobody may approve exceptions. It fails for errors of the repository.
 func Read(t *tree.Tree) (*Settings, []report.Problem, error) {
 	s, problems, err := read(t)
 	if err != nil {
@@ -187,6 +191,7 @@ func read(t *tree.Tree) (*Settings, []report.Problem, error) {
 	}
 	var large *tree.TooLargeError
 	if errors.As(err, &large) {
+		s.unread = true
 		return s, []report.Problem{{Path: Path, Message: large.Error()}}, nil
 	}
 	if err != nil {
@@ -195,6 +200,7 @@ func read(t *tree.Tree) (*Settings, []report.Problem, error) {
 	problems := parseSettings(data, s)
 	if len(problems) > 0 {
 		s = Default()
+		s.unread = true
 		if bytes.Contains(data, []byte("sources")) {
 			s.Sources.Allow = []string{} // the restriction may be narrower than the part that can be read
 		}

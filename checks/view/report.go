@@ -175,7 +175,9 @@ func approverWords(a *report.Approvers) Runs {
 	for _, t := range a.Teams {
 		add("team ", t)
 	}
-	if words == nil {
+	if a.Nobody {
+		add("nobody, until the settings can be read")
+	} else if words == nil {
 		add("anyone with write access")
 	}
 	return words
