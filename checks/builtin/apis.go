@@ -27,7 +27,12 @@ func apis() []switchable {
 	with := func(info Info, look lookFunc) switchable {
 		return switchable{info.Name, func(f Facts) Check {
 			check := Check{Info: info}
-			check.Violations = func(ctx context.Context, s Deployed) []Violation { return f.apis.violations(ctx, look, s) }
+			check.Violations = func(ctx context.Context, s Deployed) []Violation {
+				if info.Name == schemaName {
+					return f.apis.violations(ctx, look, s)
+				}
+				return f.apis.asOf(ctx).violations(ctx, look, s)
+			}
 			if info.Name == Refused {
 				check.Fix = f.apis.fixRefused
 			}
@@ -53,15 +58,25 @@ type lookFunc func(context.Context, *apiFacts, Deployed) []schema.Violation
 // apiFacts is what these checks know about a cluster.
 type apiFacts struct {
 	*schema.Schemas
-	earlier  *schema.Schemas // with the definitions before the change
+	earlier  *apiFacts // with the definitions before the change
 	cluster  admission.Cluster
 	refuses  bool     // whether the check for objects that the API server rejects is on
 	unusable sync.Map // *render.Resource -> why it was not checked completely
 }
 
+// asOf returns the facts before the change where the look-ups of ctx are answered like that.
+func (f *apiFacts) asOf(ctx context.Context) *apiFacts {
+	if declared.IsBefore(ctx) {
+		return f.earlier
+	}
+	return f
+}
+
 func (f Facts) newAPIs() *apiFacts {
-	return &apiFacts{Schemas: schema.Compile(f.Kubernetes, f.all), earlier: schema.Compile(f.Kubernetes, f.before), cluster: f.Cluster,
-		refuses: f.Levels.Of(Refused) != settings.LevelOff}
+	refuses := f.Levels.Of(Refused) != settings.LevelOff
+	earlier := &apiFacts{Schemas: schema.Compile(f.Kubernetes, f.before), cluster: f.Cluster, refuses: refuses}
+	earlier.earlier = earlier
+	return &apiFacts{Schemas: schema.Compile(f.Kubernetes, f.all), earlier: earlier, cluster: f.Cluster, refuses: refuses}
 }
 
 // seeing is a cluster that also knows objects which only a rendering has, and no file of the repository.
@@ -69,13 +84,12 @@ type seeing interface {
 	Seen(group, kind string) []admission.Object
 }
 
-// all returns the declared objects of a kind, at least those whose text contains a word. The look-up is not recorded,
-// since it is a fact about the cluster and no object that a result relies on.
+// all returns the declared objects of a kind, at least those whose text contains a word.
 func (f Facts) all(ctx context.Context, group, kind, word string) []map[string]any {
 	if f.Cluster == nil {
 		return nil
 	}
-	list := f.Cluster.List(kinds.AskFor(unnoted{ctx}, word), group, kind, "")
+	list := f.Cluster.List(kinds.AskFor(declared.Unrecorded(ctx), word), group, kind, "")
 	if s, ok := f.Cluster.(seeing); ok {
 		list = slices.Concat(list, s.Seen(group, kind))
 	}
@@ -85,17 +99,11 @@ func (f Facts) all(ctx context.Context, group, kind, word string) []map[string]a
 // before is like all for what was declared before the change, except what only a rendering has.
 func (f Facts) before(ctx context.Context, group, kind, word string) (list []map[string]any) {
 	if f.Cluster != nil {
-		ctx, lookups := declared.For(unnoted{ctx}, roots.Root{})
+		ctx, lookups := declared.For(declared.Unrecorded(ctx), roots.Root{})
 		list = f.Cluster.List(kinds.AskFor(lookups.Before(ctx), word), group, kind, "")
 	}
 	return list
 }
-
-// unnoted is a context without values, so that look-ups are not recorded.
-type unnoted struct{ context.Context }
-
-// Value implements context.Context.
-func (unnoted) Value(any) any { return nil }
 
 // violations returns the violations of one of these checks.
 func (f *apiFacts) violations(ctx context.Context, look lookFunc, s Deployed) (list []Violation) {
@@ -196,6 +204,12 @@ func schemaOf(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 			found = append(found, schema.Violation{Pointer: p,
 				Message: "is set twice in a map: the last one counts, and kustomize and Flux refuse the file"})
 		}
+	}
+	if declared.IsBefore(ctx) { // all else that the definition now refuses is left alone where an update does not touch it
+		then := f.earlier.Validate(ctx, s.Object, nil).Violations
+		found = slices.DeleteFunc(found, func(v schema.Violation) bool {
+			return v.Foreign && !slices.ContainsFunc(then, func(w schema.Violation) bool { return w.Pointer == v.Pointer })
+		})
 	}
 	found = f.withoutRefused(ctx, found, s)
 	gone := len(f.Removed(ctx, s.Object)) > 0

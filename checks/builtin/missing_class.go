@@ -37,7 +37,7 @@ func missingClasses(f Facts) func(context.Context, Deployed) []Violation {
 			if name == "" || filledIn(name) || !slices.Contains(f.Complete, c.kind) || c == priorityClass && strings.HasPrefix(name, "system-") {
 				return
 			}
-			ctx, lookups := declared.For(unnoted{ctx}, s.Root)
+			ctx, lookups := declared.For(declared.Unrecorded(ctx), s.Root)
 			all := f.Cluster.List(ctx, c.group, c.kind, "")
 			there := slices.ContainsFunc(all, func(o admission.Object) bool { return textAt(o, "/metadata/name") == name })
 			if !there && !lookups.Unknown() {

@@ -39,7 +39,7 @@ func (f *apiFacts) limited(ctx context.Context, s Deployed, object, old map[stri
 	if id.Namespace == "" || s.Fragment() || f.cluster == nil {
 		return nil
 	}
-	ctx = declared.Cautious(unnoted{ctx}, s.Root)
+	ctx = declared.Cautious(ctx, s.Root)
 	limits := apiserver.Limits{Quotas: f.cluster.List(ctx, "", "ResourceQuota", id.Namespace)}
 	if kind := object["kind"]; kind == "Pod" || kind == "PersistentVolumeClaim" {
 		limits.Ranges = f.cluster.List(ctx, "", "LimitRange", id.Namespace)
@@ -68,7 +68,7 @@ func (f *apiFacts) unresizable(ctx context.Context, s Deployed) []schema.Violati
 	if err != nil || failed != nil || now.Cmp(was) <= 0 {
 		return nil
 	}
-	for _, o := range f.cluster.List(declared.Cautious(unnoted{ctx}, s.Root), "storage.k8s.io", "StorageClass", "") {
+	for _, o := range f.cluster.List(declared.Cautious(ctx, s.Root), "storage.k8s.io", "StorageClass", "") {
 		if allowed := o["allowVolumeExpansion"]; textAt(o, "/metadata/name") == name && allowed != true && !filledIn(allowed) {
 			return []schema.Violation{{Pointer: size, Message: fmt.Sprintf("StorageClass %s does not let its claims grow "+
 				"(allowVolumeExpansion): %s", name, apiserver.Fixed)}}

@@ -67,7 +67,7 @@ const most = 1000
 
 // namespace returns the labels of the Namespace of a name that is declared for the cluster of an object.
 func (f *apiFacts) namespace(ctx context.Context, s Deployed, name string) map[string]string {
-	ctx = declared.Cautious(unnoted{ctx}, s.Root)
+	ctx = declared.Cautious(ctx, s.Root)
 	o, _ := f.cluster.Get(ctx, "", "Namespace", "", name)
 	return labelsAt(o, "/metadata/labels")
 }

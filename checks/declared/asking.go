@@ -50,6 +50,28 @@ func (l *Lookups) Before(ctx context.Context) context.Context {
 	return context.WithValue(ctx, askingKey{}, asking{Lookups: l, before: true})
 }
 
+// IsBefore reports whether look-ups are answered as before the change.
+func IsBefore(ctx context.Context) bool {
+	a, _ := ctx.Value(askingKey{}).(asking)
+	return a.before
+}
+
+// Unrecorded returns a context whose look-ups are not recorded, since they are about a fact of the cluster and about no object
+// that a result relies on. They are answered as before the change where those of ctx are.
+func Unrecorded(ctx context.Context) context.Context {
+	out, l := For(unnoted{ctx}, roots.Root{})
+	if IsBefore(ctx) {
+		return l.Before(out)
+	}
+	return out
+}
+
+// unnoted is a context without values.
+type unnoted struct{ context.Context }
+
+// Value implements context.Context.
+func (unnoted) Value(any) any { return nil }
+
 // Current returns a context in which objects of a last known rendering are unknown. Its look-ups are not recorded in l.
 func (l *Lookups) Current(ctx context.Context) context.Context {
 	ctx, other := For(ctx, l.root)

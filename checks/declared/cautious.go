@@ -9,9 +9,10 @@ import (
 
 // Cautious returns a context in which look-ups are those of an object of a root, and roots that have an object in common with
 // it do not answer: though nothing says so, both are rather made for two clusters, such as overlays of one base.
+// They are not recorded, see Unrecorded.
 func Cautious(ctx context.Context, root roots.Root) context.Context {
-	ctx, l := For(ctx, root)
-	return context.WithValue(ctx, askingKey{}, asking{Lookups: l, cautious: true})
+	out, l := For(Unrecorded(ctx), root)
+	return context.WithValue(out, askingKey{}, asking{Lookups: l, cautious: true, before: IsBefore(ctx)})
 }
 
 // alike reports whether both roots have a namespaced object of the same kind, namespace and name.

@@ -172,7 +172,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 			before.Place, before.Inherited = request.Place, request.Inherited
 		}
 		subject := builtin.Deployed{Resource: old, Old: old, Root: p.Root}
-		out.Old = append(v.Evaluate(was, v.Effective, before), v.look(was, v.Effective, subject, before)...)
+		out.Old = append(v.Evaluate(was, v.Effective, before), v.look(lookups.Before(ctx), v.Effective, subject, before)...)
 		out.versions = diff.NewVersions(patched(old.Object, out.Old), out.Object())
 		if as := served(old, p.New); !sameVersion(as, old.Object) {
 			before.Object = as

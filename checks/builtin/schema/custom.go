@@ -44,7 +44,7 @@ func (d *definitions) look(ctx context.Context, group, version string, object, o
 		case len(k.versions) == 0:
 			return nil, errors.New("it has no versions")
 		}
-		return []Violation{{Pointer: "/apiVersion", Message: fmt.Sprintf(
+		return []Violation{{Foreign: true, Pointer: "/apiVersion", Message: fmt.Sprintf(
 			"%s has no version %q in its definition, but %s: the API server refuses the object", name,
 			Clip(version), strings.Join(k.versions, ", "))}}, nil
 	}
@@ -250,7 +250,7 @@ func (s *schema) unknown(object map[string]any, path string) (v Violation, ok bo
 		}
 		near = policy.Nearest(name, slices.Sorted(maps.Keys(in.Properties)))
 	}
-	return Violation{Pointer: pointer(tokens), Message: withEffect(message, near, dropped)}, true
+	return Violation{Foreign: true, Pointer: pointer(tokens), Message: withEffect(message, near, dropped)}, true
 }
 
 // open reports whether an error depends on values that are replaced before the cluster sees the object.

@@ -20,6 +20,7 @@ type Violation struct {
 	Message string
 	Missing bool // the field does not exist
 	Refused bool // the API server cannot read the object
+	Foreign bool // the definition of a custom resource does not have its version, or the field
 }
 
 // most limits the reported violations of one object, in the order of its keys, since further ones mostly have the same
