@@ -256,6 +256,11 @@ func (p *pairs) tellObstacles(out *report.Report) {
 		brought := &diff.Root{Root: r.Root}
 		failing = append(failing, brought)
 		for _, o := range r.Obstacles(gone) {
+			if !o.Before && p.sides.Takes(o.Error) {
+				o.Message += diff.Taken
+				brought.Head = append(brought.Head, o.Error)
+				continue
+			}
 			if (!o.Before || p.sides.Trees.Changed(o.Path)) && !o.Unknown { // an edit of a broken file that does not fix it counts as introducing the error
 				brought.Head = append(brought.Head, o.Error)
 				continue

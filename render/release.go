@@ -262,7 +262,7 @@ func (s *release) unknown() (problems []doc.Error) {
 	for _, u := range s.values.Unknown {
 		if u.Path == nil && !seen[u.Where] {
 			seen[u.Where] = true
-			problems = append(problems, doc.Error{Path: u.Where.Path, Line: u.Where.Line, Column: u.Where.Column, Unknown: true,
+			problems = append(problems, doc.Error{Path: u.Where.Path, Line: u.Where.Line, Column: u.Where.Column, Unknown: true, Lacks: u.Lacks,
 				Message: u.Reason + ", so what its values change is not checked"})
 		}
 	}

@@ -79,6 +79,14 @@ func (r *Root) Obstacles(gone []Wrong) (list []Obstacle) {
 // Wrong is an error without the folder of its file and without its line.
 type Wrong struct{ file, message string }
 
+// Taken is what is said of an error that Takes is about.
+const Taken = ". This change removes it"
+
+// Takes reports whether the change removes an object that a file, which it leaves alone, needs: e is a new error.
+func (s Sides) Takes(e doc.Error) bool {
+	return e.Lacks && !s.All && !s.Trees.Changed(e.Path) && s.Trees.Base.Blob(e.Path) != ""
+}
+
 // Gone lists the errors of those roots in list that the head does not have.
 func (s Sides) Gone(list []*Root) (gone []Wrong) {
 	for _, r := range list {

@@ -42,6 +42,9 @@ type Error struct {
 	// Unknown means that the file itself is not wrong: it uses something that only the cluster, the operator or another
 	// repository has, or that Lintel does not evaluate.
 	Unknown bool
+	// Lacks means that the file names an object that is not in the repository. Where it was there before, its removal is the
+	// error.
+	Lacks bool
 	// Quotes means that the message may quote text from another repository or a chart.
 	Quotes bool
 	// Missing is the remote source that is not available, in a form for people, and Reason is why; empty if the error

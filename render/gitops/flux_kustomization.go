@@ -52,7 +52,7 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 	at, words := spec.position("sourceRef", "name"), "" // words: why the source is not this revision of this repository
 	switch dir = from.inside; {
 	case from.missing:
-		return problemAt(at, ClusterOnly, "no GitRepository of this repository has the name %q: where "+
+		return lacking(at, "no GitRepository of this repository has the name %q: where "+
 			"Kustomization %q comes from is not known", ref.text("name"), d.Name)
 	case from.packed:
 		return problemAt(at, ClusterOnly, "the source is %.40s %q, an artifact that is built outside this "+
@@ -349,8 +349,9 @@ func (r *reader) substitution(post *field) Substitution {
 		case from.truth("optional") && !(isMap && found != nil):
 		case isMap:
 			r.also(found)
-			r.problem(problemAt(at, ClusterOnly, "the variables of ConfigMap %q are in the cluster, not in the repository",
-				name))
+			p := problemAt(at, ClusterOnly, "the variables of ConfigMap %q are in the cluster, not in the repository", name)
+			p.Lacks = found == nil
+			r.problem(p)
 		default:
 			r.also(found)
 			r.problem(problemAt(at, ClusterOnly, "the variables of %.40s %q are in the cluster: they are not known before merge",

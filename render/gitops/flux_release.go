@@ -112,7 +112,7 @@ func (r *reader) source(ref *field, namespace string) (*field, *Problem) {
 	list := r.nearest(Wanted{Group: sourceGroup, Kind: kind, Namespace: cmp.Or(ref.text("namespace"), namespace), Name: name}, nil)
 	found := first(list)
 	if r.also(found.get("spec")); found == nil {
-		return nil, problemAt(ref.position("name"), ClusterOnly, "no %.40s of this repository has the name %q: where the "+
+		return nil, lacking(ref.position("name"), "no %.40s of this repository has the name %q: where the "+
 			"chart comes from is not known", kind, name)
 	}
 	if !agree(list, "spec") {
@@ -286,7 +286,7 @@ func (r *reader) gitChart(chart *field, namespace string) (Chart, *Problem) {
 		}
 		return c, nil
 	case from.repository == "":
-		return c, problemAt(at, ClusterOnly, "no GitRepository of this repository has the name %q: where "+
+		return c, lacking(at, "no GitRepository of this repository has the name %q: where "+
 			"the chart comes from is not known", ref.text("name"))
 	case strings.Contains(from.repository+from.revision, "${"):
 		return c, problemAt(at, ClusterOnly, "the repository of the chart depends on a variable that nothing in this "+
@@ -330,7 +330,7 @@ func (r *reader) valuesFrom(from *field) []Layer {
 	case strings.Contains(name, "${"):
 		l.Unknown = fmt.Sprintf("the name of the %s depends on a variable", kind)
 	case found == nil:
-		l.Unknown = fmt.Sprintf("the %s %s is not in this repository", kind, name)
+		l.Unknown, l.Lacks = fmt.Sprintf("the %s %s is not in this repository", kind, name), true
 	case !agree(list, contents...):
 		for _, f := range list {
 			l.Matched = digest(l.Matched, f.get("data"), f.get("stringData"), f.get("sops"))

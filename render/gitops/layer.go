@@ -23,6 +23,7 @@ type Layer struct {
 	Want remote.Want
 	// Unknown is the reason why the values are not known; empty: they are known.
 	Unknown string
+	Lacks   bool // see doc.Error
 
 	Kind      layerKind
 	Set       string      // path of a single value, as for Helm's --set

@@ -88,6 +88,13 @@ func problemAt(p Position, cause Cause, format string, args ...any) *Problem {
 	return &Problem{Error: *brokenAt(p, format, args...), Cause: cause}
 }
 
+// lacking is problemAt for an object that is not in the repository, so that it may be in the cluster.
+func lacking(p Position, format string, args ...any) *Problem {
+	out := problemAt(p, ClusterOnly, format, args...)
+	out.Lacks = true
+	return out
+}
+
 // brokenAt returns an error at a place.
 func brokenAt(p Position, format string, args ...any) *doc.Error {
 	return &doc.Error{Path: p.Path, Line: p.Line, Column: p.Column, Message: fmt.Sprintf(format, args...)}

@@ -13,6 +13,7 @@ type Unknown struct {
 	Path   []string // in the values; nil: any value that no stronger layer sets
 	Where  Position // the field that names its source
 	Reason string   // "the Secret app-secrets is encrypted"
+	Lacks  bool     // see doc.Error
 }
 
 // Values are the merged values of a release.
@@ -52,7 +53,7 @@ func (r *Release) compose(layers []Layer, t Tree, sources *remote.Sources) (*Val
 	for _, p := range l.parts {
 		v.Layers = append(v.Layers, p.Layer)
 		if p.Unknown != "" && p.Kind == mergeLayer {
-			v.Unknown = append(v.Unknown, Unknown{Where: p.Where, Reason: p.Unknown})
+			v.Unknown = append(v.Unknown, Unknown{Where: p.Where, Reason: p.Unknown, Lacks: p.Lacks})
 		}
 	}
 	var err error
