@@ -175,8 +175,12 @@ func (c *chartPlaces) nulled(at []string) (origin.Place, bool) {
 }
 
 func (c *chartPlaces) around(at []string) (origin.Place, int) {
-	p, depth, ok := c.inValues(at)
-	if file := c.top.file("values.yaml"); c.top.here && c.builder.has(file) {
+	p, depth, ok := c.inValues(c.values, at)
+	if c.defaults != nil { // in place of the chart's values.yaml
+		if found, n, has := c.inValues(c.defaults, at); has && (!ok || n > depth) {
+			return found, n
+		}
+	} else if file := c.top.file("values.yaml"); c.top.here && c.builder.has(file) {
 		if found, n := c.file(file).Find(at); !ok || n > depth {
 			found.Role = "defaults"
 			return found, n
@@ -188,12 +192,12 @@ func (c *chartPlaces) around(at []string) (origin.Place, int) {
 	return p, depth
 }
 
-// inValues returns the place of the nearest parent of a value in the values of the user in this repository.
-func (c *chartPlaces) inValues(at []string) (origin.Place, int, bool) {
-	if c.values == nil {
+// inValues returns the place of the nearest parent of a value in values in this repository.
+func (c *chartPlaces) inValues(values *gitops.Values, at []string) (origin.Place, int, bool) {
+	if values == nil {
 		return origin.Place{}, 0, false
 	}
-	pos, layer, depth, ok := c.values.Around(at)
+	pos, layer, depth, ok := values.Around(at)
 	if !ok || pos.Path == "" || isMounted(pos.Path) {
 		return origin.Place{}, 0, false
 	}

@@ -315,8 +315,8 @@ func (s *release) failed(out *doc.Error, e *helm.Error) {
 		}
 	}
 	switch {
-	case e.Cause == helm.CauseSchema && len(e.Paths) > 0 && s.values != nil:
-		if at, _ := s.values.Origin(e.Paths[0]); at.Path != "" {
+	case (e.Cause == helm.CauseSchema || e.Cause == helm.CauseValues) && len(e.Paths) > 0 && s.values != nil:
+		if at := s.refusedAt(e.Paths); at.Path != "" {
 			out.Path, out.Line, out.Column = at.Path, at.Line, at.Column
 		}
 	case s.folder != "" && e.File != "":
@@ -324,6 +324,9 @@ func (s *release) failed(out *doc.Error, e *helm.Error) {
 			out.Message += fmt.Sprintf(" (deployed by %s:%d)", out.Path, out.Line)
 		}
 		out.Path, out.Line, out.Column = path.Join(s.folder, e.File), e.Line, 0
+		if at, ok := s.inChart(e.File, "kubeVersion"); ok && e.Cause == helm.CauseVersion && e.Line == 0 {
+			out.Line, out.Column = at.Line, at.Column
+		}
 	default:
 		out.Message += chartPlace(e)
 	}
@@ -331,6 +334,45 @@ func (s *release) failed(out *doc.Error, e *helm.Error) {
 	out.Unknown = e.Cause == helm.CauseLimit || asked || e.Cause == helm.CauseVersion && s.options.Kubernetes == "" ||
 		len(e.Lookups) > 0 ||
 		s.isStandalone() // an object that deploys it may set more values
+}
+
+// refusedAt returns the place of the first of some refused values that this repository sets, in its strongest layer, or else of
+// what is nearest to the first one.
+func (s *release) refusedAt(paths [][]string) gitops.Position {
+	for _, p := range paths {
+		if at, exact := s.values.Origin(p); exact {
+			return at
+		}
+		if s.defaults != nil {
+			if at, exact := s.defaults.Origin(p); exact {
+				return at
+			}
+		} else if at, ok := s.inChart("values.yaml", p...); ok {
+			return at
+		}
+	}
+	at, _ := s.values.Origin(paths[0])
+	return at
+}
+
+// inChart returns the place of a value in a file of a chart in this repository.
+func (s *release) inChart(name string, keys ...string) (gitops.Position, bool) {
+	if s.folder == "" || len(keys) == 0 {
+		return gitops.Position{}, false
+	}
+	file := path.Join(s.folder, name)
+	data, _, err := s.renderer.read(file)
+	documents, bad := doc.Parse(file, data, s.renderer.limits.Source)
+	if err != nil || bad != nil || len(documents) == 0 {
+		return gitops.Position{}, false
+	}
+	n := documents[0]
+	for _, key := range keys {
+		if _, n = doc.Field(n, key); n == nil {
+			return gitops.Position{}, false
+		}
+	}
+	return gitops.Position{Path: file, Line: n.Line, Column: n.Column}, true
 }
 
 // Made returns the object of a release as Helm and the post renderers printed it. Object also has what Argo CD, Flux

@@ -138,7 +138,7 @@ func (s *schema) refused(values map[string]any, at []string) (e *Error) {
 	var words []string
 	for _, leaf := range leaves(refused, nil) {
 		where := slices.Concat(at, leaf.InstanceLocation)
-		e.Paths = append(e.Paths, where)
+		e.Paths = append(e.Paths, append(slices.Clone(where), named(leaf.ErrorKind)...))
 		if len(words) < 5 {
 			words = append(words, strings.TrimSpace(strings.Join(where, ".")+" "+wish(leaf.ErrorKind)))
 		}
@@ -156,6 +156,17 @@ func leaves(e *jsonschema.ValidationError, into []*jsonschema.ValidationError) [
 		into = leaves(cause, into)
 	}
 	return into
+}
+
+// named returns the key below a refused map that it lacks, or does not take.
+func named(of jsonschema.ErrorKind) []string {
+	switch k := of.(type) {
+	case *kind.Required:
+		return k.Missing[:1]
+	case *kind.AdditionalProperties:
+		return k.Properties[:1]
+	}
+	return nil
 }
 
 // wish describes what a schema requires, without the value.

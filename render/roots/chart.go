@@ -2,6 +2,7 @@ package roots
 
 import (
 	"path"
+	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -90,10 +91,34 @@ func inChart(x *Index, dir string) bool {
 }
 
 // ofChart reports whether a file is part of a Helm chart: in one of those folders, or below its Chart.yaml without
-// objects, like values.
+// objects, like values, or with objects that its templates read.
 func ofChart(x *Index, p string) bool {
 	dir := path.Dir(p)
-	return inChart(x, dir) || slices.ContainsFunc(Upwards(dir), x.HasChart) && !x.holdsObjects(p)
+	return inChart(x, dir) || slices.ContainsFunc(Upwards(dir), x.HasChart) && (!x.holdsObjects(p) || x.isReadByTemplates(p))
+}
+
+// reading finds the files that a template names (https://helm.sh/docs/chart_template_guide/accessing_files/).
+var reading = regexp.MustCompile(`\.Files\.(?:Get|GetBytes|Glob|Lines)\s+"([^"]+)"`)
+
+// isReadByTemplates reports whether a template of the chart around a file reads it.
+func (x *Index) isReadByTemplates(p string) bool {
+	for _, chart := range Upwards(path.Dir(p)) {
+		if !x.HasChart(chart) {
+			continue
+		}
+		var files []string
+		filesBelow(x.Tree(), path.Join(chart, "templates"), &files)
+		for _, file := range files {
+			data, _, _ := x.Tree().ReadFile(file)
+			for _, m := range reading.FindAllSubmatch(data, -1) {
+				if re, err := Glob(path.Join(chart, string(m[1]))); err == nil && re.MatchString(p) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return false
 }
 
 // holdsObjects reports whether a file contains objects for a cluster, or cannot be read.
