@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/rendered"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -105,6 +106,10 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	}
 	out.Stats.Met = len(met)
 	tellStanding(out, standing, missing, unknown)
+	out.Findings = slices.DeleteFunc(out.Findings, func(f report.Finding) bool { // an error of a policy that the API server would refuse for it
+		return f.Policy == builtin.Policy && f.Rule == builtin.Refused && f.Origin != nil &&
+			slices.ContainsFunc(out.Errors, func(e report.Problem) bool { return e.Path == f.Origin.Path && e.Line == f.Origin.StartLine })
+	})
 	repo.unmatched().tell(out)
 	out.Warnings = append(out.Warnings, rendered.ChangedSources(pairs.roots)...)
 	out.Sort(repo.trees.Changed)

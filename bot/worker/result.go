@@ -51,7 +51,11 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 	c.run.Title = rep.Title
 	c.run.Summary = c.Summary(rep, c.blobURL(c.head), c.blobURL(c.rules), c.page)
 	if c.Text != nil {
-		c.run.Text = c.Text(rep, c.blobURL(c.head), c.blobURL(c.rules), c.newFileURL, c.page)
+		var create NewFileURL
+		if c.pr != nil {
+			create = c.newFileURL
+		}
+		c.run.Text = c.Text(rep, c.blobURL(c.head), c.blobURL(c.rules), create, c.page)
 	}
 	if slices.ContainsFunc(rep.Findings, func(f report.Finding) bool { return f.Blocks && !f.Waits() }) {
 		c.run.Actions = []forge.Action{{Label: "Draft exceptions", Description: "Write exceptions for what blocks",
