@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -20,6 +22,12 @@ type Repo struct {
 
 // String is owner/name.
 func (r Repo) String() string { return r.Owner + "/" + r.Name }
+
+// DefaultsNames are the names of the repository with an organisation's settings, in order of preference.
+func DefaultsNames() []string { return []string{".lintel", ".github"} }
+
+// HasDefaults reports whether the repository may have an organisation's settings.
+func (r Repo) HasDefaults() bool { return slices.Contains(DefaultsNames(), strings.ToLower(r.Name)) }
 
 // Repository is a repository as it was at some time: when GitHub was asked, or something about it was stored.
 type Repository struct {

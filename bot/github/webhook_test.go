@@ -151,6 +151,17 @@ func TestRepositoriesComeAndGo(t *testing.T) {
 		second.Message.Name != "b" || !second.Message.Missing {
 		t.Errorf("job %+v", second)
 	}
+	// The repository with the organisation's settings changes the rules of all others.
+	for _, way := range []string{"added", "removed"} {
+		w, err := WorkOf("installation_repositories", []byte(`{"action":"`+way+`","installation":{"id":7},"repositories_`+way+
+			`":[{"id":24,"name":".Lintel","full_name":"octo-org/.Lintel"}]}`))
+		if err != nil || len(w.Jobs) == 0 {
+			t.Fatalf("%+v, %v", w, err)
+		}
+		if last := w.Jobs[len(w.Jobs)-1]; last.Key != (store.Key{Installation: 7, All: true}) || !last.Message.Rules {
+			t.Errorf("%s: job %+v", way, last)
+		}
+	}
 	if want := []Scope{{7, 23}}; !slices.Equal(w.Drop, want) || !slices.Equal(w.Gone, want) {
 		t.Errorf("drop %v, gone %v", w.Drop, w.Gone)
 	}

@@ -233,6 +233,12 @@ func onSelected(from eventOrigin, e *gh.InstallationRepositoriesEvent) (w Work) 
 		key := store.Key{Installation: id, Repository: repo.GetID(), All: true}
 		w.Jobs = append(w.Jobs, Job{key, store.Message{Missing: true, Owner: owner, Name: name}})
 	}
+	if slices.ContainsFunc(slices.Concat(e.RepositoriesAdded, e.RepositoriesRemoved), func(r *gh.Repository) bool {
+		_, name := ownerAndName(r)
+		return forge.Repo{Name: name}.HasDefaults()
+	}) { // the rules of all others change
+		w.Jobs = append(w.Jobs, Job{store.Key{Installation: id, All: true}, store.Message{Rules: true}})
+	}
 	for _, repo := range e.RepositoriesRemoved {
 		w.Drop = append(w.Drop, Scope{id, repo.GetID()})
 		w.Gone = append(w.Gone, Scope{id, repo.GetID()})

@@ -156,18 +156,22 @@ func (a *asker) private(ctx context.Context, address string) (forge.Repo, bool) 
 	return repo.Repo, repo.private
 }
 
-// defaultsNames are the names of the repository with an organisation's settings, in order of preference.
-func defaultsNames() []string { return []string{".lintel", ".github"} }
+// defaults is the address of the repository with an organisation's settings, empty where it has none, and when GitHub was
+// asked for it.
+type defaults struct {
+	address string
+	asked   time.Time
+}
 
 // defaults implements Resolver.Defaults: the organisation's repository with such a name, if the App is installed there.
 // These repositories themselves have no defaults.
 func (a *asker) defaults(ctx context.Context) (string, error) {
 	repo := a.change.Repo
-	if slices.Contains(defaultsNames(), strings.ToLower(repo.Name)) {
+	if repo.HasDefaults() {
 		return "", nil
 	}
-	if known, ok := a.Cache.defaults.Get(repo.Installation); ok {
-		return known, nil
+	if known, ok := a.Cache.defaults.Get(repo.Installation); ok && !a.change.Anew && known.asked.After(a.change.Since) {
+		return known.address, nil
 	}
 	asked := time.Now()
 	list, err := a.c.Client.Repositories(ctx, repo.Installation)
@@ -175,7 +179,7 @@ func (a *asker) defaults(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("reading the organisation's defaults: %w", err)
 	}
 	address := ""
-	for _, name := range defaultsNames() {
+	for _, name := range forge.DefaultsNames() {
 		i := slices.IndexFunc(list, func(r forge.Repo) bool {
 			return strings.EqualFold(r.Name, name) && strings.EqualFold(r.Owner, repo.Owner)
 		})
@@ -184,7 +188,7 @@ func (a *asker) defaults(ctx context.Context) (string, error) {
 			break
 		}
 	}
-	a.Cache.defaults.Put(repo.Installation, address, disk.Span{From: asked, Life: askedFor})
+	a.Cache.defaults.Put(repo.Installation, defaults{address, asked}, disk.Span{From: asked, Life: askedFor})
 	return address, nil
 }
 

@@ -49,8 +49,8 @@ type Cache struct {
 	c    CacheConfig
 	home *url.URL // the App's host
 
-	absent   *disk.Cache[string, bool]  // repositories that an installation could not see
-	defaults *disk.Cache[int64, string] // the address of the repository with the defaults, by installation; empty: none
+	absent   *disk.Cache[string, bool]    // repositories that an installation could not see
+	defaults *disk.Cache[int64, defaults] // by installation
 
 	mu     sync.Mutex
 	stores map[int64]*remote.Store
@@ -93,7 +93,7 @@ func NewCache(c CacheConfig) (*Cache, error) {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return &Cache{c: c, home: home, stores: map[int64]*remote.Store{},
 		absent:   disk.NewCache[string](disk.CacheConfig[bool]{Limit: maxAsked}),
-		defaults: disk.NewCache[int64](disk.CacheConfig[string]{Limit: maxAsked})}, nil
+		defaults: disk.NewCache[int64](disk.CacheConfig[defaults]{Limit: maxAsked})}, nil
 }
 
 // Folder returns what the sandboxes of an installation may read of its store, made where there is none.

@@ -63,6 +63,7 @@ type Change struct {
 	// Since is when a source is known to have changed: sources fetched before are fetched again. Zero: the fetcher
 	// decides.
 	Since time.Time
+	Anew  bool // somebody asked for the check: what is cached about which repositories there are does not count
 	Log   *slog.Logger
 }
 

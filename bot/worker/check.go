@@ -264,7 +264,7 @@ func (c *check) sources(ctx context.Context, state mirror.State) (*remotes.Resol
 	if c.Remotes == nil {
 		return nil, nil
 	}
-	change := remotes.Change{Repo: c.repo, Log: c.log, Fork: c.pr != nil && c.pr.Fork}
+	change := remotes.Change{Repo: c.repo, Log: c.log, Fork: c.pr != nil && c.pr.Fork, Anew: c.task.Message.Fresh}
 	if c.task.Message.Rules {
 		change.Since = c.task.Message.At
 	}

@@ -36,6 +36,14 @@ spec:
       pattern: {metadata: {labels: {` + label + `: "?*"}}}
 `
 	}
+	configMap := func(labels string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: own, namespace: shop" + labels + "}\ndata: {a: b}\n"
+	}
+	early := s.push("early", map[string]string{"extra/own.yaml": configMap("")})
+	s.pull("early")
+	if run := s.completed(fleet, early, 1); run.Conclusion == "failure" {
+		t.Errorf("without an organisation's rules: %s %s", run.Conclusion, run.Output)
+	}
 	s.control(http.MethodPost, "/repos", fields{"full_name": defaults, "files": fields{
 		".lintel.yaml":       "policies: [policies]\napprovers: {users: [carol]}\n",
 		"policies/label.yml": policy("owner"),
@@ -43,6 +51,10 @@ spec:
 	s.control(http.MethodPost, fmt.Sprintf("/installations/%d/repositories?wait=1", s.installation),
 		fields{"add": []string{defaults}}, nil)
 	s.control(http.MethodGet, "/wait?idle=1", nil, nil)
+	// The open pull requests learn of it by themselves.
+	if run := s.completed(fleet, early, 2); run.Conclusion != "failure" || !strings.Contains(string(run.Output)+string(run.Annotations), "needs the label owner") {
+		t.Errorf("after the organisation has rules: %s %s", run.Conclusion, run.Output)
+	}
 	settings := strings.ReplaceAll(h.files[".lintel.yaml"], "octo-org/", "above-org/")
 
 	// The repository opens whatever it can, in its base branch.
@@ -58,9 +70,6 @@ spec:
     mutate: {patchStrategicMerge: {metadata: {labels: {owner: everybody, team: everybody}}}}
 `})
 	s.completed(fleet, opened, 1) // a new pull request lacks its counts for a moment, and this job would read it
-	configMap := func(labels string) string {
-		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: own, namespace: shop" + labels + "}\ndata: {a: b}\n"
-	}
 	head := s.push("lacks", map[string]string{"extra/own.yaml": configMap("")})
 	s.pull("lacks")
 	run := s.completed(fleet, head, 1)
