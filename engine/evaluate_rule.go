@@ -67,7 +67,7 @@ func (v *review) rule(s *ruleStep) (out Result, more []verdict, ok bool) {
 		return v.result(r, verdict{outcome: Error, message: "the evaluation was stopped: " + err.Error()}), nil, true
 	}
 	d := verdict{outcome: Fail, message: "the rule may change the object"}
-	if undecided == nil || r.mutation == nil {
+	if undecided == nil || r.mutation == nil || v.assume {
 		d = v.placed(r, v.decide(s))
 	}
 	if d.outcome == "" {
@@ -150,7 +150,7 @@ func (v *review) decide(s *ruleStep) verdict {
 		}
 		define(f.scope, r.body.context, f.values)
 		f.entries = r.body.context
-		if d, ok := f.preconditions(&r.body); !ok {
+		if d, ok := f.preconditions(&r.body); !ok && !(v.assume && r.mutation != nil && d.outcome == Unknown) {
 			return d
 		}
 	}

@@ -134,11 +134,13 @@ func (e *Evaluator) evaluate(v *review) []Result {
 	for i, l := range e.layers {
 		v.see(l.inherited)
 		var first []placed
+		start := v.request
 		if mutating := l.mutate.of(id.Kind); len(mutating) > 0 && r.Object != nil {
 			first = v.run(mutating)
 		}
 		then := v.run(l.validate.of(id.Kind))
 		if len(first) > 0 {
+			v.doubt(l, start, first, then)
 			then = append(first, then...)
 			slices.SortStableFunc(then, func(a, b placed) int { return a.policy - b.policy })
 		}
@@ -156,6 +158,28 @@ func (e *Evaluator) evaluate(v *review) []Result {
 		out[i] = all[i].Result
 	}
 	return out
+}
+
+// doubt makes failures unknown that would not be there if the mutate rules of which it is not known whether they apply did.
+// start is the request before the mutations of a layer, first are their results, then those of its other rules.
+func (v *review) doubt(l layer, start *admission.Request, first, then []placed) {
+	is := func(outcomes ...Outcome) func(placed) bool {
+		return func(p placed) bool { return slices.Contains(outcomes, p.Outcome) }
+	}
+	if v.assume || !slices.ContainsFunc(first, is(Unknown)) || !slices.ContainsFunc(then, is(Fail, Error)) {
+		return
+	}
+	other, kind := v.newReview(v.ctx, start), start.Identity().Kind
+	other.assume, other.inherited = true, v.inherited
+	other.run(l.mutate.of(kind))
+	assumed := other.run(l.validate.of(kind))
+	for i := range then {
+		if p := &then[i]; is(Fail, Error)(*p) && !slices.ContainsFunc(assumed, func(o placed) bool {
+			return o.ID() == p.ID() && is(Fail, Error)(o)
+		}) {
+			p.Outcome, p.Message = Unknown, "whether a mutate rule applies that would mend this is not known; if none does: "+p.Message
+		}
+	}
 }
 
 type placed struct {
@@ -186,6 +210,8 @@ type review struct {
 	results []placed // so far
 	policy  int      // whose turn it is
 	gate    gate
+
+	assume bool // mutate rules apply of which it is not known whether they do
 }
 
 func (e *Evaluator) newReview(ctx context.Context, r *admission.Request) *review {
