@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
@@ -11,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/rendered"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -107,7 +109,8 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	out.Stats.Met = len(met)
 	tellStanding(out, standing, missing, unknown)
 	out.Findings = slices.DeleteFunc(out.Findings, func(f report.Finding) bool { // an error of a policy that the API server would refuse for it
-		return f.Policy == builtin.Policy && f.Rule == builtin.Refused && f.Origin != nil &&
+		group, _, _ := strings.Cut(f.Resource.APIVersion, "/")
+		return f.Policy == builtin.Policy && f.Rule == builtin.Refused && f.Origin != nil && engine.IsRule(group, f.Resource.Kind) &&
 			slices.ContainsFunc(out.Errors, func(e report.Problem) bool { return e.Path == f.Origin.Path && e.Line == f.Origin.StartLine })
 	})
 	repo.unmatched().tell(out)

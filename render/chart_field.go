@@ -38,7 +38,7 @@ func (c *chartPlaces) field(s spot) origin.Place {
 	if !ok {
 		return near
 	}
-	if length == 0 && p.Set == nil && found[0].Kind == trace.Value {
+	if length == 0 && p.Set == nil && len(found) == 1 && found[0].Kind == trace.Value {
 		p.Set = found[0].Path // any value there is printed
 	}
 	c.reasoned(&p, s, tried, found)

@@ -89,7 +89,8 @@ func (f Facts) all(ctx context.Context, group, kind, word string) []map[string]a
 	if f.Cluster == nil {
 		return nil
 	}
-	list := f.Cluster.List(kinds.AskFor(declared.Unrecorded(ctx), word), group, kind, "")
+	ctx, _ = declared.For(declared.Unrecorded(ctx), roots.Root{}) // also where ctx asks for what was before
+	list := f.Cluster.List(kinds.AskFor(ctx, word), group, kind, "")
 	if s, ok := f.Cluster.(seeing); ok {
 		list = slices.Concat(list, s.Seen(group, kind))
 	}

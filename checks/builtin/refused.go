@@ -179,7 +179,11 @@ func contradicting(v schema.Violation, old, now map[string]any, look func(map[st
 			}
 		}
 		object, ok := back.Apply(now)
-		if ok && !slices.ContainsFunc(look(object).Refused, func(w schema.Violation) bool { return w.Pointer == v.Pointer }) {
+		if !ok {
+			continue
+		}
+		said := look(object)
+		if !said.Unread && !said.Failed && !slices.ContainsFunc(said.Refused, func(w schema.Violation) bool { return w.Pointer == v.Pointer }) {
 			v.Message = v.Pointer[strings.LastIndexByte(v.Pointer, '/')+1:] + ": " + v.Message
 			v.Pointer = at
 			return v

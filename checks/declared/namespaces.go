@@ -58,7 +58,7 @@ func (d *Objects) Exists(ctx context.Context, p *diff.Pair, used bool) bool {
 		return true
 	}
 	if l.Unknown() {
-		p.Doubt = "whether the Namespace exists already is not known"
+		p.Doubt = "whether the Namespace exists already is not known; if it does not"
 	}
 	if d.tip == nil || !used || p.Operation != admission.Create {
 		return false

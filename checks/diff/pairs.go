@@ -31,7 +31,8 @@ type Pair struct {
 	// Recreate says that the deployer deletes the object and creates it again if it cannot be updated.
 	Recreate bool
 
-	// Doubt says why it is not known whether the object is sent to the cluster; empty: it is.
+	// Doubt says why it is not known whether the object is sent to the cluster, and with "; if" when results are about it; empty: it
+	// is sent.
 	Doubt string
 
 	hook     bool              // the object is created each time, see Renewed

@@ -212,11 +212,14 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 
 // Kept turns creations into updates if another root of the base deploys the object from the same file to the same
 // cluster. The object exists there already, whatever deploys it now. Clusters that only a generator names are unknown
-// and left out.
+// and left out. A deletion is in doubt where another root of the head deploys the object from the same file.
 func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 	base := s.Trees.Base.Roots
 	drop, by := map[*Pair]bool{}, map[string][]roots.Root{}
 	for _, p := range list {
+		if err := s.doubt(ctx, p); err != nil {
+			return nil, err
+		}
 		if p.Operation != admission.Create || len(p.clusters) == 0 || !hasName(p.New) {
 			continue
 		}
@@ -250,6 +253,34 @@ func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 		}
 	}
 	return slices.DeleteFunc(list, func(p *Pair) bool { return drop[p] }), nil
+}
+
+// doubt sets the Doubt of a deletion.
+func (s Sides) doubt(ctx context.Context, p *Pair) error {
+	if p.Operation != admission.Delete || p.Doubt != "" || len(p.clusters) == 0 || !hasName(p.Old) {
+		return nil
+	}
+	file := p.Old.Origin("").Path
+	if s.Trees.Head.Blob(file) == "" {
+		return nil
+	}
+	for _, root := range s.Trees.Head.Roots.Reach([]string{file}, nil) {
+		at := s.placement(root, false, true).after.Clusters
+		if root == p.Root || slices.ContainsFunc(p.clusters, func(c gitops.Cluster) bool {
+			return c.By == gitops.ByGenerator || !slices.Contains(at, c)
+		}) || s.Trees.Head.Roots.IsAbandoned(root, s.Trees.Base.Roots) {
+			continue
+		}
+		now, _, err := s.Head.Render(ctx, root)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(now.Resources, func(r *render.Resource) bool { return KeyOf(r) == KeyOf(p.Old) }) {
+			p.Doubt = root.Name() + " deploys the object, too: whether it is deleted is not known before merge; if it is"
+			return nil
+		}
+	}
+	return nil
 }
 
 // Stays reports whether a pair deletes an object that stays in the cluster, because all that deployed it keep what they

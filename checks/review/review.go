@@ -266,7 +266,7 @@ func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pai
 	results = append(results, v.look(ctx, rules, builtin.DeployedOf(p), r)...)
 	for i := range results {
 		if p.Doubt != "" && Violated(results[i]) {
-			results[i].Outcome, results[i].Message = engine.Unknown, p.Doubt+"; if it does not: "+results[i].Message
+			results[i].Outcome, results[i].Message = engine.Unknown, p.Doubt+": "+results[i].Message
 		}
 	}
 	return results

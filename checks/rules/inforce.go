@@ -126,7 +126,9 @@ func (f *inForce) nowhere(s Source, reached []roots.Root) (bool, error) {
 			is := slices.ContainsFunc(set.Reach([]string{p.Path}, nil), known)
 			for _, d := range engine.RuleDocuments(ForEngine([]Source{p})) {
 				for _, name := range d.Policies {
-					f.deployed[name] = is && !d.Exception
+					if was, seen := f.deployed[name]; !d.Exception && (!seen || was) {
+						f.deployed[name] = is
+					}
 				}
 			}
 		}

@@ -102,23 +102,28 @@ var reading = regexp.MustCompile(`\.Files\.(?:Get|GetBytes|Glob|Lines)\s+"([^"]+
 
 // isReadByTemplates reports whether a template of the chart around a file reads it.
 func (x *Index) isReadByTemplates(p string) bool {
-	for _, chart := range Upwards(path.Dir(p)) {
-		if !x.HasChart(chart) {
-			continue
-		}
-		var files []string
-		filesBelow(x.Tree(), path.Join(chart, "templates"), &files)
-		for _, file := range files {
-			data, _, _ := x.Tree().ReadFile(file)
-			for _, m := range reading.FindAllSubmatch(data, -1) {
-				if re, err := Glob(path.Join(chart, string(m[1]))); err == nil && re.MatchString(p) {
-					return true
-				}
+	dirs := Upwards(path.Dir(p))
+	i := slices.IndexFunc(dirs, x.HasChart)
+	return i >= 0 && matchesAny(x.readByTemplates(dirs[i]), p)
+}
+
+// readByTemplates returns what matches the files that the templates of a chart read.
+func (x *Index) readByTemplates(chart string) (list []*regexp.Regexp) {
+	if known, ok := x.chartReads.Load(chart); ok {
+		return known.([]*regexp.Regexp)
+	}
+	var files []string
+	filesBelow(x.Tree(), path.Join(chart, "templates"), &files)
+	for _, file := range files {
+		data, _, _ := x.Tree().ReadFile(file) // a template that cannot be read is an error of the chart
+		for _, m := range reading.FindAllSubmatch(data, -1) {
+			if re, err := Glob(path.Join(chart, string(m[1]))); err == nil {
+				list = append(list, re)
 			}
 		}
-		return false
 	}
-	return false
+	x.chartReads.Store(chart, list)
+	return list
 }
 
 // holdsObjects reports whether a file contains objects for a cluster, or cannot be read.

@@ -67,6 +67,7 @@ type Index struct {
 	testFolders  sync.Map // by folder: bool, see PolicyTests.owns
 	dataFolders  sync.Map // by folder: bool, see onlyData
 	chartFolders sync.Map // by folder: bool, see HasChart
+	chartReads   sync.Map // by folder: []*regexp.Regexp, see readByTemplates
 
 	Deploying *Deploying
 }
