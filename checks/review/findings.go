@@ -338,16 +338,31 @@ func (v View) exemption(list []*engine.Exception) *report.Exemption {
 	}
 }
 
-// idle returns the exception that would cover a violation if the exception counted.
+// idle returns the exception that would cover a violation if the exception counted: one of its rule, or of a mutate rule that
+// makes the object violate it.
 func (v View) idle(a *Answer, res engine.Result) *report.Exemption {
-	for _, other := range a.Inactive {
-		if other.ID() != res.ID() || Violated(other) {
-			continue
-		}
-		for _, e := range other.Exceptions {
+	idle := func(list []*engine.Exception) *report.Exemption {
+		for _, e := range list {
 			switch v.Exceptions.State(e) {
 			case report.Pending, report.Refused, report.Expired:
 				return v.exemption([]*engine.Exception{e})
+			}
+		}
+		return nil
+	}
+	passes := false
+	for _, other := range a.Inactive {
+		if other.ID() == res.ID() && !Violated(other) {
+			if x := idle(other.Exceptions); x != nil {
+				return x
+			}
+			passes = true
+		}
+	}
+	for _, other := range a.Inactive {
+		if passes && other.Mutation {
+			if x := idle(other.Exceptions); x != nil {
+				return x
 			}
 		}
 	}
