@@ -43,8 +43,8 @@ func (s *Settings) Inherit(from *Settings) (*Settings, []report.Problem) {
 func (s *Settings) Inherits() *Settings { return s.inherits }
 
 // OrganizationApprovers returns who may approve exceptions to inherited policies, if the organisation's settings name
-// anybody, or cannot be read. Otherwise it returns nil, and the approvers of other exceptions decide. Code owners are named by the
-// repository, so they count only if the organisation says so.
+// anybody, or cannot be read. Otherwise it returns nil, and the approvers of other exceptions decide. Code owners are
+// named by the repository, so they count only if the organisation says so.
 func (s *Settings) OrganizationApprovers() *report.Approvers {
 	from := s.inherits
 	if from == nil || !from.unread && len(from.Approvers.Users)+len(from.Approvers.Teams) == 0 {

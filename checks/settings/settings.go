@@ -170,7 +170,8 @@ func (s *Settings) AllApprovers() report.Approvers {
 }
 
 // Read returns the settings of a tree. Invalid settings are problems, which fail the check. The defaults then apply,
-// except that nothing is fetched if the settings restrict sources, and that nobody may approve exceptions. It fails for errors of the repository.
+// except that nothing is fetched if the settings restrict sources, and that nobody may approve exceptions. It fails for
+// errors of the repository.
 func Read(t *tree.Tree) (*Settings, []report.Problem, error) {
 	s, problems, err := read(t)
 	if err != nil {
