@@ -256,7 +256,7 @@ func (p *pairs) tellObstacles(out *report.Report) {
 		brought := &diff.Root{Root: r.Root}
 		failing = append(failing, brought)
 		for _, o := range r.Obstacles(gone) {
-			if !o.Before && p.sides.Takes(o.Error) {
+			if !o.Before && p.sides.Takes(o.Error, p.sides.Trees.Base.Roots.Has(r.Root)) {
 				o.Message += diff.Taken
 				brought.Head = append(brought.Head, o.Error)
 				continue

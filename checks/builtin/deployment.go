@@ -32,7 +32,7 @@ func Deployments(ctx context.Context, s *diff.Sides) (pairs []*diff.Pair, not []
 		case known && s.Trees.Head.Roots.Compares(ctx, s.Trees.Base.Roots, p, old):
 		case p.Cause == gitops.Suspicious:
 			advice = append(advice, report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
-		case !known && s.Takes(p.Error):
+		case !known && s.Takes(p.Error, p.Lacks && s.Trees.Base.Roots.IsDeployer(p.Object)):
 			p.Message += diff.Taken
 			pairs = append(pairs, pairOf(p))
 		case p.Cause == gitops.Broken && !known:

@@ -64,11 +64,11 @@ func (s Sides) Clusters(root roots.Root) []gitops.Cluster {
 	if list := s.Trees.Head.Roots.Placement(root).Clusters; len(list) > 0 {
 		return list
 	}
-	return clustersIn(s.Trees.Base.Roots, root)
+	return ClustersIn(s.Trees.Base.Roots, root)
 }
 
-// clustersIn lists the clusters that a root of one tree is deployed to, or whose folder it is in.
-func clustersIn(set *deploy.Set, root roots.Root) []gitops.Cluster {
+// ClustersIn lists the clusters that a root of one tree is deployed to, or whose folder it is in.
+func ClustersIn(set *deploy.Set, root roots.Root) []gitops.Cluster {
 	if list := set.Placement(root).Clusters; len(list) > 0 {
 		return list
 	}
@@ -86,7 +86,7 @@ func (s Sides) Have(e *engine.Exception, proposed bool) (list []gitops.Cluster) 
 		set = s.Trees.Head.Roots
 	}
 	for _, root := range set.Reach([]string{e.Path}, nil) {
-		clusters := clustersIn(set, root)
+		clusters := ClustersIn(set, root)
 		if len(clusters) == 0 {
 			return nil
 		}
@@ -215,9 +215,9 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 // and left out. A deletion is in doubt where another root of the head deploys the object from the same file.
 func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 	base := s.Trees.Base.Roots
-	drop, by := map[*Pair]bool{}, map[string][]roots.Root{}
+	drop, by, now := map[*Pair]bool{}, map[string][]roots.Root{}, map[string][]roots.Root{}
 	for _, p := range list {
-		if err := s.doubt(ctx, p); err != nil {
+		if err := s.doubt(ctx, p, now); err != nil {
 			return nil, err
 		}
 		if p.Operation != admission.Create || len(p.clusters) == 0 || !hasName(p.New) {
@@ -255,16 +255,18 @@ func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 	return slices.DeleteFunc(list, func(p *Pair) bool { return drop[p] }), nil
 }
 
-// doubt sets the Doubt of a deletion.
-func (s Sides) doubt(ctx context.Context, p *Pair) error {
+// doubt sets the Doubt of a deletion. by has the roots of the head that files reach, as far as they were asked for.
+func (s Sides) doubt(ctx context.Context, p *Pair, by map[string][]roots.Root) error {
 	if p.Operation != admission.Delete || p.Doubt != "" || len(p.clusters) == 0 || !hasName(p.Old) {
 		return nil
 	}
 	file := p.Old.Origin("").Path
-	if s.Trees.Head.Blob(file) == "" {
-		return nil
+	others, known := by[file]
+	if !known && s.Trees.Head.Blob(file) != "" {
+		others = s.Trees.Head.Roots.Reach([]string{file}, nil)
 	}
-	for _, root := range s.Trees.Head.Roots.Reach([]string{file}, nil) {
+	by[file] = others
+	for _, root := range others {
 		at := s.placement(root, false, true).after.Clusters
 		if root == p.Root || slices.ContainsFunc(p.clusters, func(c gitops.Cluster) bool {
 			return c.By == gitops.ByGenerator || !slices.Contains(at, c)

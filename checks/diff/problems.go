@@ -82,9 +82,10 @@ type Wrong struct{ file, message string }
 // Taken is what is said of an error that Takes is about.
 const Taken = ". This change removes it"
 
-// Takes reports whether the change removes an object that a file, which it leaves alone, needs: e is a new error.
-func (s Sides) Takes(e doc.Error) bool {
-	return e.Lacks && !s.All && !s.Trees.Changed(e.Path) && s.Trees.Base.Blob(e.Path) != ""
+// Takes reports whether the change removes an object that a file, which it leaves alone, needs. e is a new error, had whether
+// the base deployed what has it.
+func (s Sides) Takes(e doc.Error, had bool) bool {
+	return e.Lacks && had && !s.All && !s.Trees.Changed(e.Path) && s.Trees.Base.Blob(e.Path) != ""
 }
 
 // Gone lists the errors of those roots in list that the head does not have.

@@ -113,7 +113,8 @@ func (f *inForce) file(ctx context.Context, s Source) error {
 func (f *inForce) nowhere(s Source, reached []roots.Root) (bool, error) {
 	set := f.commit.Roots
 	known := func(r roots.Root) bool { at := set.Placement(r); return len(at.Clusters) > 0 && !at.Implied }
-	if !set.Deploying.Any() || settings.Under(s.Path, f.plain) || len(f.Settings.Roots.Include) > 0 || slices.ContainsFunc(reached, known) {
+	placed := func(r roots.Root) bool { return len(diff.ClustersIn(set, r)) > 0 }
+	if !set.Deploying.Any() || settings.Under(s.Path, f.plain) || len(f.Settings.Roots.Include) > 0 || slices.ContainsFunc(reached, placed) {
 		return false, nil
 	}
 	if f.deployed == nil {

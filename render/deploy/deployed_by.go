@@ -68,6 +68,11 @@ func (s *Set) Counterpart(d *Deployment) (found *Deployment) {
 	return found
 }
 
+// IsDeployer reports whether an object deploys something, and is deployed itself.
+func (s *Set) IsDeployer(object gitops.Reference) bool {
+	return slices.ContainsFunc(s.found().sorted(), func(one *Deployment) bool { return one.Object == object && s.found().isLive(one) })
+}
+
 // Deployment returns the deployment of a root that has its own, nil where the tree has none.
 func (s *Set) Deployment(root roots.Root) *Deployment { return s.found().of(root) }
 
