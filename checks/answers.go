@@ -98,11 +98,12 @@ func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewe
 	v := review.By(rules.Ruleset, builtin.For(builtin.FactsOf(rules.Settings, pairs.declared)), change.User, pairs.declared,
 		d.Effective)
 	if v.Clusters = pairs.declared.Clusters; v.Clusters != nil {
-		var known sync.Map // by exception
-		v.Has = func(e *engine.Exception) []gitops.Cluster {
-			list, ok := known.Load(e)
+		var known sync.Map // by file
+		v.Has = func(file string) []gitops.Cluster {
+			list, ok := known.Load(file)
 			if !ok {
-				list, _ = known.LoadOrStore(e, pairs.sides.Have(e, d.IsProposed(e)))
+				proposed := slices.ContainsFunc(d.Proposed, func(e *engine.Exception) bool { return e.Path == file })
+				list, _ = known.LoadOrStore(file, pairs.sides.Have(file, proposed))
 			}
 			return list.([]gitops.Cluster)
 		}

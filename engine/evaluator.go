@@ -46,17 +46,24 @@ type boundStep struct {
 // dotted. They come from the values files of policy tests.
 type Values func(policy, rule string) map[string]any
 
-// Without returns an evaluator without some of the exceptions.
-func (e *Evaluator) Without(is func(*Exception) bool) *Evaluator {
-	if !slices.ContainsFunc(e.exceptions, is) {
+// Without returns an evaluator without the exceptions and the mutate rules of some files: what excuses and mends. It is e
+// itself if there are none.
+func (e *Evaluator) Without(is func(file string) bool) *Evaluator {
+	excepts := func(x *Exception) bool { return is(x.Path) }
+	mutates := func(s boundStep) bool { return s.phase() != validates && is(e.policies.list[s.policy].reference().Path) }
+	if !slices.ContainsFunc(e.exceptions, excepts) && !slices.ContainsFunc(e.steps, mutates) {
 		return e
 	}
-	return e.policies.Bind(slices.DeleteFunc(slices.Clone(e.exceptions), is), e.cluster)
+	return e.policies.bind(slices.DeleteFunc(slices.Clone(e.exceptions), excepts), e.cluster, mutates)
 }
 
 // Bind creates an evaluator. The caller decides which exceptions count, such as only approved ones that have not
 // expired. cluster may be nil: then no objects are declared.
 func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Evaluator {
+	return p.bind(exceptions, cluster, func(boundStep) bool { return false })
+}
+
+func (p *Policies) bind(exceptions []*Exception, cluster admission.Cluster, without func(boundStep) bool) *Evaluator {
 	e := &Evaluator{policies: p, exceptions: exceptions, cluster: cluster, celOf: map[*cel.Exception]*Exception{},
 		tried: &tried{}}
 	e.celEnv = cel.Env{Cluster: cluster, Now: p.options.Now}
@@ -73,8 +80,10 @@ func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Eva
 			of = &inherited
 		}
 		for _, part := range g.bind(exceptions) {
-			*of = append(*of, len(e.steps))
-			e.steps = append(e.steps, boundStep{part, i})
+			if next := (boundStep{part, i}); !without(next) {
+				*of = append(*of, len(e.steps))
+				e.steps = append(e.steps, next)
+			}
 		}
 	}
 	for i, steps := range [][]int{inherited, own} {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/view"
-	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
@@ -78,14 +77,14 @@ func ClustersIn(set *deploy.Set, root roots.Root) []gitops.Cluster {
 	return nil
 }
 
-// Have lists the clusters that have an exception: those that the base branch deploys it to, or the head if the change
+// Have lists the clusters that have a file of rules: those that the base branch deploys it to, or the head if the change
 // proposes it; none: nothing tells which.
-func (s Sides) Have(e *engine.Exception, proposed bool) (list []gitops.Cluster) {
+func (s Sides) Have(file string, proposed bool) (list []gitops.Cluster) {
 	set := s.Trees.Rules.Roots
 	if proposed {
 		set = s.Trees.Head.Roots
 	}
-	for _, root := range set.Reach([]string{e.Path}, nil) {
+	for _, root := range set.Reach([]string{file}, nil) {
 		clusters := ClustersIn(set, root)
 		if len(clusters) == 0 {
 			return nil

@@ -39,8 +39,8 @@ type Reviewer struct {
 	Checks            []builtin.Check // built-in checks, which run besides the policies
 
 	Clusters func(roots.Root) []gitops.Cluster // see declared.Objects.Clusters
-	// Has lists the clusters that have an exception; none: all may have it. It is called if Clusters is set.
-	Has     func(*engine.Exception) []gitops.Cluster
+	// Has lists the clusters that have a file of rules; none: all may have it. It is called if Clusters is set.
+	Has     func(file string) []gitops.Cluster
 	limited sync.Map // by clusters: *Reviewer
 }
 
@@ -101,8 +101,8 @@ func (v *Reviewer) inClusters(ctx context.Context, p *diff.Pair) []Answer {
 	}
 	clusters := v.Clusters(p.Root)
 	one := v.in(clusters).Review(ctx, p)
-	excepted := slices.ContainsFunc(slices.Concat(one.Results, one.Inactive), isExcepted)
-	if len(clusters) < 2 || !one.lookups.Differ() && !(excepted && v.Has != nil) {
+	lenient := one.Mutations != nil || slices.ContainsFunc(slices.Concat(one.Results, one.Inactive), isExcepted)
+	if len(clusters) < 2 || !one.lookups.Differ() && !(lenient && v.Has != nil) {
 		return []Answer{one}
 	}
 	var list []Answer
@@ -274,7 +274,7 @@ func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pai
 
 func isExcepted(r engine.Result) bool { return len(r.Exceptions) > 0 }
 
-// in returns the reviewer with the exceptions that at least one of some clusters may have.
+// in returns the reviewer with the exceptions and mutate rules that at least one of some clusters may have.
 func (v *Reviewer) in(clusters []gitops.Cluster) *Reviewer {
 	if v.Has == nil || len(clusters) == 0 {
 		return v
@@ -283,16 +283,18 @@ func (v *Reviewer) in(clusters []gitops.Cluster) *Reviewer {
 	if known, ok := v.limited.Load(key); ok {
 		return known.(*Reviewer)
 	}
-	lacks := func(e *engine.Exception) bool {
-		has := v.Has(e)
+	lacks := func(file string) bool {
+		has := v.Has(file)
 		return len(has) > 0 && !slices.ContainsFunc(clusters, func(c gitops.Cluster) bool {
 			return slices.ContainsFunc(has, func(other gitops.Cluster) bool { return !c.Apart(other) })
 		})
 	}
-	out := &Reviewer{User: v.User, Cluster: v.Cluster, Checks: v.Checks, Effective: v.Effective.Without(lacks),
-		Inactive: v.Inactive, WithoutExceptions: v.WithoutExceptions}
+	out := &Reviewer{User: v.User, Cluster: v.Cluster, Checks: v.Checks, Effective: v.Effective.Without(lacks)}
 	if v.Inactive != nil {
 		out.Inactive = v.Inactive.Without(lacks)
+	}
+	if v.WithoutExceptions != nil {
+		out.WithoutExceptions = v.WithoutExceptions.Without(lacks)
 	}
 	v.limited.Store(key, out)
 	return out
