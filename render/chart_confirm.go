@@ -44,7 +44,7 @@ func (c *chartPlaces) best(s spot, list []trace.Candidate) (best *proven, all bo
 		var good []proven
 		for _, one := range list {
 			if one.Switch {
-				if value = true; i > 0 {
+				if value = i == 0; i > 1 {
 					continue
 				}
 			}

@@ -58,6 +58,37 @@ data:
 	}
 }
 
+// A value that switches a field off is turned off; one that switches it on is turned on.
+func TestSwitches(t *testing.T) {
+	r := renderReleases(t, fluxRepo+`
+-- chart/values.yaml --
+unguarded: true
+noService: true
+-- chart/templates/switched.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: switched
+data:
+  a: b
+  {{- if .Values.unsaid }}
+  on: "1"
+  {{- end }}
+  {{- if not .Values.unguarded }}
+  off: "1"
+  {{- end }}
+  {{- if eq .Values.noService false }}
+  compared: "1"
+  {{- end }}
+`, render.Config{})
+	for key, want := range map[string]string{"on": "turn unsaid on in the values", "off": "turn unguarded off in the values",
+		"compared": "turn noService off in the values"} {
+		if _, advice := setOf(t, r, "ConfigMap switched", "/data/"+key); advice != want {
+			t.Errorf("%s: %q, not %q", key, advice, want)
+		}
+	}
+}
+
 // If several values print a field, the suggested fix names the one that changes nothing else.
 func TestSuggestedValueChangesNoOtherField(t *testing.T) {
 	r := renderReleases(t, fluxRepo+`

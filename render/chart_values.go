@@ -222,8 +222,9 @@ func (c *chartPlaces) absent(s spot) (p origin.Place, ok, all bool) {
 		return origin.Place{}, false, all
 	}
 	p = c.settable(best.Path)
-	if p.Switch = best.Switch; p.Switch {
-		p.SuggestedFix = "turn " + strings.Join(best.Path, ".") + " on in the values"
+	if to, ok := best.value.(bool); ok && best.Switch {
+		word := map[bool]string{true: " on", false: " off"}[to]
+		p.Switch, p.SuggestedFix = &to, "turn "+strings.Join(best.Path, ".")+word+" in the values"
 	}
 	for i, need := range best.Needs {
 		word := " and "

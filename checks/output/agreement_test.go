@@ -38,7 +38,8 @@ func varied() (list []report.Finding) {
 		},
 		func(f *report.Finding) { // a chart has a switch
 			f.Suggestion = yaml(f.Field, "1000")
-			f.Origin.Set, f.Origin.Missing, f.Origin.Switch = []string{"hardened"}, "/hardened", true
+			on := true
+			f.Origin.Set, f.Origin.Missing, f.Origin.Switch = []string{"hardened"}, "/hardened", &on
 			f.Origin.Advice = "turn hardened on in the values"
 		},
 		func(f *report.Finding) { // a template prints a value whose lines are not known

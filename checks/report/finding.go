@@ -186,7 +186,7 @@ type Origin struct {
 	// Set is the value of a chart that decides the field and that nobody here sets, as a path of keys: Missing are then
 	// those of its keys that are to be added at this place.
 	Set    []string `json:"set,omitempty"`
-	Switch bool     `json:"switch,omitempty"` // Set has to be true: the template spells the field itself
+	Switch *bool    `json:"switch,omitempty"` // what Set has to be, where the template spells the field itself
 	Advice string   `json:"advice,omitempty"` // what to do where editing this place is not enough
 }
 
@@ -300,8 +300,8 @@ func (f *Finding) ChartValue() (keys []string, yaml string, ok bool) {
 	if s == nil || o == nil || len(o.Set) == 0 || s.Remove {
 		return nil, "", false
 	}
-	if o.Switch {
-		return slices.Clone(o.Set), "true", true
+	if o.Switch != nil {
+		return slices.Clone(o.Set), strconv.FormatBool(*o.Switch), true
 	}
 	tokens := Tokens(s.Field)
 	// The value has the name of the field or of one of its parents, as args for the first of args.

@@ -25,7 +25,7 @@ type Place struct {
 	// Set is the path of a chart's value that decides the field and that the repository does not set. The place is its
 	// nearest parent, and Missing are the keys to add there.
 	Set    []string
-	Switch bool // Set must be true: the template contains the field itself
+	Switch *bool // what Set must be where the template contains the field itself
 	// SuggestedFix says what to do where no line of the repository decides the field; empty: edit the place.
 	SuggestedFix string
 	Spans        []Span // of a text that was written in several places; the place itself is that of the last part
