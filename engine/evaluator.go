@@ -50,7 +50,9 @@ type Values func(policy, rule string) map[string]any
 // itself if there are none.
 func (e *Evaluator) Without(is func(file string) bool) *Evaluator {
 	excepts := func(x *Exception) bool { return is(x.Path) }
-	mutates := func(s boundStep) bool { return s.phase() != validates && is(e.policies.list[s.policy].reference().Path) }
+	mutates := func(s boundStep) bool {
+		return s.phase() != validates && is(e.policies.list[s.policy].reference().Path)
+	}
 	if !slices.ContainsFunc(e.exceptions, excepts) && !slices.ContainsFunc(e.steps, mutates) {
 		return e
 	}

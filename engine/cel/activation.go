@@ -11,6 +11,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+	"sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jmespath"
@@ -121,8 +122,10 @@ func (a *activation) compute(name string) (any, bool) {
 		return methods{func(name string, args []ref.Val) ref.Val { return a.lookUp(name, args) }}, true
 	case identEngine:
 		return methods{a.engine}, true
-	case "json", "yaml":
-		return documents(), true
+	case "json":
+		return documents(func(text []byte) ([]byte, error) { return text, nil }), true
+	case "yaml":
+		return documents(yaml.YAMLToJSON), true
 	case identAuthorizer, identAuthorizedResource:
 		return s.need("whether a user is authorized"), true
 	case "image", "imageData":

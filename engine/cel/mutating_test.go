@@ -335,7 +335,7 @@ func TestMutatingAllowances(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got = p.Evaluate(t.Context(), r, Env{Exceptions: []*Exception{exception("  matchConditions: [{name: c, expression: " +
-		"object.no}]\n")}})
+		"object.no == true}]\n")}})
 	if len(got) != 1 || got[0].Outcome != Error || !got[0].Enforce {
 		t.Errorf("%+v", got)
 	}

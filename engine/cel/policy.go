@@ -101,7 +101,7 @@ func (p *Policy) finish() {
 func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, conditions []policy.MatchCondition,
 	validations []policy.CELValidation, audit []policy.CELAuditAnnotation) *program {
 	p := &program{lang: c.lang}
-	c.declared, c.additions, c.mutates = map[string]bool{}, 0, false
+	c.declared, c.untyped, c.additions, c.mutates = map[string]*cel.Type{}, map[string]bool{}, 0, false
 	switch failurePolicy {
 	case "", "Fail":
 	case "Ignore":
@@ -112,14 +112,16 @@ func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, con
 	c.conditions(p, at+"/matchConditions/", conditions)
 	for i, v := range vars {
 		pointer := at + "/variables/" + itoa(i)
-		if v.Name == "" || c.declared[v.Name] {
+		if v.Name == "" || c.declared[v.Name] != nil {
 			c.problem(pointer+"/name", "a variable needs a unique name that is an identifier, which %q is not", v.Name)
 		}
+		gives := cel.DynType
 		if x := c.compile(pointer+"/expression", v.Expression); x != nil {
 			p.variables = append(p.variables, variable{v.Name, x})
 			c.additions += additions(x.checked.Expr())
+			gives, c.untyped[v.Name] = x.gives, isDynamic(x.gives) && c.isData(x.checked.Expr())
 		}
-		c.declared[v.Name] = true
+		c.declared[v.Name] = gives
 	}
 	c.validations(p, at+"/validations/", validations)
 	for i, a := range audit {

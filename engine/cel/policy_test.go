@@ -3,6 +3,7 @@ package cel
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -73,6 +74,11 @@ spec:
     resourceRules:
     - {apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]}
 ` + spec
+}
+
+// elsewhere is a policy of the API server's group, whose expressions may use more.
+func elsewhere(policy string) string {
+	return strings.Replace(policy, "policies.kyverno.io", "admissionregistration.k8s.io", 1)
 }
 
 func validates(e string) string {
@@ -183,6 +189,41 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// What Kyverno does not compile, it does not take: parts of the object for a bool or a text, and names that it does not have.
+func TestRefusedExpressions(t *testing.T) {
+	const any = "the expression returns a value of any type"
+	variables := func(e string) string { return "  variables: [{name: x, expression: \"" + e + "\"}]\n" }
+	for spec, want := range map[string]string{
+		validates("object.spec.hostNetwork"):                                                          any,
+		validates("object.spec.containers[0].stdin"):                                                  any,
+		validates("object.spec.hostNetwork == true"):                                                  "",
+		validates("has(object.spec.x) ? object.spec.x : false"):                                       any,
+		validates("bool(object.spec.hostNetwork)"):                                                    "",
+		validates("request.dryRun"):                                                                   "",
+		validates("http.Get('https://x').ok"):                                                         "",
+		variables("object.spec.x") + validates("variables.x"):                                         any,
+		variables("object.spec.x == 1") + validates("variables.x"):                                    "",
+		variables("object.spec.x == 1") + validates("has(object.spec.y) ? variables.x : false"):       "",
+		variables("http.Get('https://x').ok") + validates("variables.x"):                              "",
+		"  matchConditions: [{name: a, expression: object.spec.x}]\n" + validates("true"):             any,
+		"  validations: [{expression: 'true', messageExpression: object.metadata.name}]\n":            any,
+		"  validations: [{expression: 'true', messageExpression: \"'a ' + object.metadata.name\"}]\n": "",
+		"  validations: [{expression: 'true', messageExpression: \"request.namespace\"}]\n":           "",
+		validates("params.x == 1"):                                                                    "no params",
+		validates("authorizer.requestResource.check('get').allowed()"):                                "no authorizer.requestResource",
+		validates("images.containers.size() > 0"):                                                     "no images",
+		validates("object.spec.containers.map(c, c.image).all(images, images != 'a')"):                "",
+	} {
+		_, problems := compileVP(t, podPolicy(spec))
+		if got := fmt.Sprint(problems); (want == "") != (len(problems) == 0) || !strings.Contains(got, want) {
+			t.Errorf("%s%s, want %q", spec, got, want)
+		}
+	}
+	if p, problems := compileVP(t, elsewhere(podPolicy(validates("object.spec.hostNetwork && params.x == 1")))); p == nil {
+		t.Error(problems)
+	}
+}
+
 func TestOutcomes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spec    string
@@ -196,26 +237,26 @@ func TestOutcomes(t *testing.T) {
 			"CEL expression validation failed at index 0"},
 		"expression": {"  validations: [{message: m, expression: 'false', messageExpression: \"'name ' + " +
 			"object.metadata.name\"}]\n", Fail, true, "name web"},
-		"bad message": {"  validations: [{message: m, expression: 'false', messageExpression: \"object.nothing\"}]\n",
+		"bad message": {"  validations: [{message: m, expression: 'false', messageExpression: \"string(object.nothing)\"}]\n",
 			Fail, true, "failed to evaluate message expression: no such key: nothing"},
 		"empty message": {"  validations: [{message: m, expression: 'false', messageExpression: \"''\"}]\n", Fail, true,
 			"CEL expression validation failed at index 0"},
 		"remote message": {"  validations: [{message: m, expression: 'false', messageExpression: " +
 			"\"string(http.Get('https://x').m)\"}]\n", Fail, true, "m"},
-		"annotation": {"  auditAnnotations: [{key: k, valueExpression: \"object.metadata.labels['app']\"}]\n" +
+		"annotation": {"  auditAnnotations: [{key: k, valueExpression: \"string(object.metadata.labels['app'])\"}]\n" +
 			validates("true"), Pass, true, "success"},
-		"bad annotation": {"  auditAnnotations: [{key: k, valueExpression: \"object.metadata.labels['no']\"}]\n" +
+		"bad annotation": {"  auditAnnotations: [{key: k, valueExpression: \"string(object.metadata.labels['no'])\"}]\n" +
 			validates("true"), Error, true, "failed to evaluate auditAnnotation 'k': no such key: no"},
-		"failed anyway": {"  auditAnnotations: [{key: k, valueExpression: \"object.metadata.labels['no']\"}]\n" +
+		"failed anyway": {"  auditAnnotations: [{key: k, valueExpression: \"string(object.metadata.labels['no'])\"}]\n" +
 			validates("false"), Fail, true, "denied"},
 		"error, Ignore": {"  failurePolicy: Ignore\n" + validates("object.spec.nothing == 1"), Error, true,
 			"expression 'object.spec.nothing == 1' resulted in error: no such key: nothing"},
 		"unknown, fail": {"  validations: [{expression: \"http.Get('https://x').ok\"}, {message: m, expression: 'false'}]\n",
 			Fail, true, "m"},
 		"unknown, error": {"  validations: [{expression: \"http.Get('https://x').ok\"}, {message: m, expression: " +
-			"'object.no'}]\n", Error, true, "expression 'object.no' resulted in error: no such key: no"},
-		"error, fail": {"  validations: [{expression: 'object.no'}, {message: m, expression: 'false'}]\n", Error, true,
-			"expression 'object.no' resulted in error: no such key: no"},
+			"'object.no == 1'}]\n", Error, true, "expression 'object.no == 1' resulted in error: no such key: no"},
+		"error, fail": {"  validations: [{expression: 'object.no == 1'}, {message: m, expression: 'false'}]\n", Error, true,
+			"expression 'object.no == 1' resulted in error: no such key: no"},
 		"unknown, note": {"  auditAnnotations: [{key: k, valueExpression: \"string(http.Get('https://x').ok)\"}]\n" +
 			validates("true"), Unknown, true, "needs the cluster: an HTTP call"},
 		"all labels": {validates("namespaceObject.metadata.labels.all(k, k != 'x')"), Unknown, true,
@@ -283,7 +324,11 @@ func TestOutcomes(t *testing.T) {
 			Pass, true, "success"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := mustVP(t, podPolicy(tt.spec))
+			text := podPolicy(tt.spec)
+			if strings.Contains(tt.spec, "authorizer") || strings.Contains(tt.spec, "images.") {
+				text = elsewhere(text)
+			}
+			p := mustVP(t, text)
 			env := Env{Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 			got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, twoContainers)},
 				env)
@@ -390,7 +435,7 @@ func TestUnreadablePods(t *testing.T) {
 		{noBad, deployment + "{template: {spec: {containers: [bad]}}}"},
 		{noBad, cron + "{jobTemplate: [{spec: {template: {spec: {containers: [{image: bad}]}}}}]}"},
 	} {
-		p := mustVP(t, podPolicy(validates(tt.expression)))
+		p := mustVP(t, elsewhere(podPolicy(validates(tt.expression))))
 		got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, tt.object)}, Env{})
 		if len(got) != 1 || got[0].Outcome != Error {
 			t.Errorf("%s on %s: %+v", tt.expression, tt.object, got)

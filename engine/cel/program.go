@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
@@ -22,6 +23,7 @@ import (
 type expression struct {
 	source  string
 	checked *ast.AST
+	gives   *cel.Type
 	// quick is a program that counts only iterations, for expressions whose values cannot grow; nil for others. metered
 	// tracks the cost of each step, which takes several times as long.
 	quick   cel.Program
@@ -36,8 +38,9 @@ type compiler struct {
 	lang     *language
 	doc      policy.Document
 	problems []policy.Problem
-	// declared are the variables that may be used so far.
-	declared map[string]bool
+	// declared are the variables that may be used so far, with the types of their values.
+	declared map[string]*cel.Type
+	untyped  map[string]bool // those that are a part of the object, see isData
 	// additions counts the operators + in the variables.
 	additions int
 	// mutates is set where expressions may make the objects of mutations.
@@ -48,7 +51,7 @@ type compiler struct {
 
 func newCompiler(doc policy.Document) (*compiler, error) {
 	lang, err := shared()
-	return &compiler{lang: lang, doc: doc, declared: map[string]bool{}}, err
+	return &compiler{lang: lang, doc: doc, declared: map[string]*cel.Type{}, untyped: map[string]bool{}}, err
 }
 
 // compileDocument builds what a document says; nil where a problem is more than a warning.
@@ -92,13 +95,20 @@ func (c *compiler) compile(pointer, source string, want ...*cel.Type) *expressio
 		}
 		return nil
 	}
-	gives := checked.OutputType()
-	if len(want) > 0 && !slices.ContainsFunc(want, func(t *cel.Type) bool { return gives.IsExactType(t) }) &&
-		!gives.IsExactType(cel.DynType) && !gives.IsExactType(cel.AnyType) {
-		c.problem(pointer, "the expression returns %s and must return %s", gives, want[0])
-		return nil
+	gives, native := c.typeOf(source, checked), checked.NativeRep()
+	if len(want) > 0 && !slices.ContainsFunc(want, func(t *cel.Type) bool { return gives.IsExactType(t) }) {
+		switch {
+		case !isDynamic(gives):
+			c.problem(pointer, "the expression returns %s and must return %s", gives, want[0])
+			return nil
+		case c.ofKyverno() && c.isData(native.Expr()) && want[0].IsExactType(cel.BoolType):
+			c.problem(pointer, "the expression returns a value of any type, which Kyverno refuses: compare it, as in == true")
+			return nil
+		case c.ofKyverno() && c.isData(native.Expr()) && want[0].IsExactType(cel.StringType):
+			c.problem(pointer, "the expression returns a value of any type, which Kyverno refuses: write string(...)")
+			return nil
+		}
 	}
-	native := checked.NativeRep()
 	if made := makesObjects(native.Expr()); made != nil && !c.mutates {
 		at := native.SourceInfo().GetStartLocation(made.ID())
 		c.located(pointer, at.Line(), at.Column()+1, "the type "+made.AsStruct().TypeName()+" is for mutations only")
@@ -112,7 +122,67 @@ func (c *compiler) compile(pointer, source string, want ...*cel.Type) *expressio
 		c.problem(pointer, "the expression cannot be planned: %s", firstLine(err.Error()))
 		return nil
 	}
+	out.gives = gives
 	return out
+}
+
+// lacks reports whether expressions of other policies may use a name, and those of this kind may not (createBaseVpolEnv in
+// pkg/cel/policies/vpol/compiler/compiler.go of Kyverno; those of a MutatingPolicy had images until Kyverno 1.17).
+func (c *compiler) lacks(name string) bool {
+	switch name {
+	case identParams, identAuthorizer, identAuthorizedResource:
+		return true
+	}
+	return name == identImages && strings.HasSuffix(c.doc.Kind, "ValidatingPolicy")
+}
+
+// ofKyverno reports whether Kyverno itself compiles the expressions: it takes no value of an unknown type for a bool or a
+// string (pkg/cel/compiler/compiler.go of Kyverno), as the API server does where it knows no schema.
+func (c *compiler) ofKyverno() bool { return c.doc.Group() == "policies.kyverno.io" && !c.generated }
+
+func isDynamic(t *cel.Type) bool { return t.IsExactType(cel.DynType) || t.IsExactType(cel.AnyType) }
+
+// isData reports whether an expression is a field or an element of the object, of which Kyverno knows no type. It knows that
+// of the request, of the Namespace, and of what functions return, partly better than this package.
+func (c *compiler) isData(e ast.Expr) bool {
+	switch e.Kind() {
+	case ast.IdentKind:
+		return e.AsIdent() == identObject || e.AsIdent() == identOldObject
+	case ast.SelectKind:
+		if name, ok := variableName(e); ok {
+			return c.untyped[name]
+		}
+		return c.isData(e.AsSelect().Operand())
+	case ast.CallKind:
+		switch call := e.AsCall(); call.FunctionName() {
+		case operators.Index:
+			return c.isData(call.Args()[0])
+		case operators.Conditional:
+			return c.isData(call.Args()[1]) || c.isData(call.Args()[2])
+		}
+	}
+	return false
+}
+
+// typeOf returns the type of an expression's value, which the types of the variables may decide.
+func (c *compiler) typeOf(source string, checked *cel.Ast) *cel.Type {
+	gives := checked.OutputType()
+	if !isDynamic(gives) || len(c.declared) == 0 || !c.ofKyverno() {
+		return gives
+	}
+	var options []cel.EnvOption
+	for name, t := range c.declared {
+		options = append(options, cel.Variable(identVariables+"."+name, t))
+	}
+	env, err := c.lang.env.Extend(options...)
+	if err != nil {
+		return gives
+	}
+	typed, issues := env.Compile(source)
+	if issues.Err() != nil {
+		return gives
+	}
+	return typed.OutputType()
 }
 
 // plan creates the programs of an expression. additions is the number of operators + in the variables that it may use.
@@ -128,12 +198,21 @@ func (l *language) plan(source string, checked *ast.AST, additions int) (*expres
 	return x, err
 }
 
-// declaredOnly reports uses of variables that are not defined before: a variable can use only those before it.
+// declaredOnly reports uses of names that do not exist in policies of the kind, and of variables that are not defined before: a
+// variable can use only those before it.
 func (c *compiler) declaredOnly(pointer string, a *ast.AST) bool {
-	ok := true
+	ok, bound := true, map[string]bool{}
 	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		name, isVariable := variableName(e)
-		if !isVariable || c.declared[name] {
+		if e.Kind() == ast.ComprehensionKind {
+			bound[e.AsComprehension().IterVar()], bound[e.AsComprehension().IterVar2()] = true, true
+		}
+		if e.Kind() == ast.IdentKind && c.ofKyverno() && c.lacks(e.AsIdent()) && !bound[e.AsIdent()] {
+			at := a.SourceInfo().GetStartLocation(e.ID())
+			c.located(pointer, at.Line(), at.Column()+1, "Kyverno has no "+e.AsIdent()+" in policies of this kind")
+			ok = false
+		}
+		if !isVariable || c.declared[name] != nil {
 			return
 		}
 		at := a.SourceInfo().GetStartLocation(e.ID())

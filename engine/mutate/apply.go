@@ -104,28 +104,6 @@ func (a applier) atomicMap(at field) bool {
 	return false
 }
 
-// keys returns the keys of the elements of a list, none for a list that is replaced: the x-kubernetes-list-map-keys of
-// the types of Kubernetes.
-func (a applier) keys(at field, elements []any) []string {
-	var keys []string
-	switch key := a.mergeKeys(at, nil); key {
-	case "":
-		return nil
-	case "containerPort", "port":
-		keys = []string{key, "protocol"}
-	case "topologyKey":
-		keys = []string{key, "whenUnsatisfiable"}
-	default:
-		keys = []string{key}
-	}
-	for _, e := range elements {
-		if o, ok := e.(map[string]any); !ok || o[keys[0]] == nil {
-			return nil
-		}
-	}
-	return keys
-}
-
 func (a applier) mergeList(have, next []any, at field, depth int) (any, error) {
 	if at.name == "finalizers" {
 		out := slices.Clone(have)
@@ -136,7 +114,7 @@ func (a applier) mergeList(have, next []any, at field, depth int) (any, error) {
 		}
 		return out, nil
 	}
-	keys := a.keys(at, slices.Concat(have, next))
+	keys := a.mergeKeys(at, slices.Concat(have, next))
 	if keys == nil {
 		if a.builtin {
 			return next, a.refuse(at)

@@ -26,13 +26,13 @@ type field struct{ name, parent string }
 func (f field) child(name string) field { return field{name: name, parent: f.name} }
 func (f field) element() field          { return f }
 
-// mergeKeys returns the key that identifies the elements of a list, empty for a list that is replaced. The keys are
-// those of the patchMergeKey tags in k8s.io/api.
-func (m merger) mergeKeys(f field, elements []any) string {
+// mergeKeys returns the keys that identify the elements of a list, none for a list that is replaced. They are
+// x-kubernetes-list-map-keys in the types of Kubernetes that have a patchStrategy. Each element has the first of them.
+func (m merger) mergeKeys(f field, elements []any) []string {
 	if !m.builtin {
-		return ""
+		return nil
 	}
-	key := ""
+	key, more := "", ""
 	switch f.name {
 	case "containers", "initContainers", "ephemeralContainers", "volumes", "env", "imagePullSecrets", "resourceClaims",
 		"schedulingGates", "webhooks", "secrets", "validations":
@@ -40,9 +40,9 @@ func (m merger) mergeKeys(f field, elements []any) string {
 	case "ports":
 		switch {
 		case f.parent == "containers" || f.parent == "initContainers" || f.parent == "ephemeralContainers":
-			key = "containerPort"
+			key, more = "containerPort", "protocol"
 		case m.kind == "Service":
-			key = "port"
+			key, more = "port", "protocol"
 		}
 	case "volumeMounts":
 		key = "mountPath"
@@ -51,25 +51,24 @@ func (m merger) mergeKeys(f field, elements []any) string {
 	case "hostAliases":
 		key = "ip"
 	case "topologySpreadConstraints":
-		key = "topologyKey"
+		key, more = "topologyKey", "whenUnsatisfiable"
 	case "ownerReferences":
 		key = "uid"
 	case "conditions":
 		key = "type"
 	}
 	if key == "" {
-		return ""
+		return nil
 	}
 	for _, e := range elements {
-		o, ok := e.(map[string]any)
-		if !ok {
-			return ""
-		}
-		if _, ok := o[key]; !ok {
-			return ""
+		if o, ok := e.(map[string]any); !ok || o[key] == nil {
+			return nil
 		}
 	}
-	return key
+	if more != "" {
+		return []string{key, more}
+	}
+	return []string{key}
 }
 
 // directive is the key of the special instructions of a strategic merge patch.
@@ -135,8 +134,8 @@ func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
 		return out, nil
 	}
 	patch, replace := cutDirective(patch)
-	key := m.mergeKeys(at, slices.Concat(have, patch))
-	if replace || key == "" {
+	keys := m.mergeKeys(at, slices.Concat(have, patch))
+	if replace || keys == nil {
 		// Directives inside a new value have nothing to change.
 		out := make([]any, 0, len(patch))
 		for _, v := range patch {
@@ -151,14 +150,17 @@ func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
 		return out, nil
 	}
 	// The elements that the patch names come first, in its order, and then the others, as kustomize merges for Kyverno
-	// (MergeOptionsListPrepend of sigs.k8s.io/kustomize/kyaml).
+	// (MergeOptionsListPrepend of sigs.k8s.io/kustomize/kyaml). There, an element that lacks the second key is the same as
+	// one that has it (match in yaml/walk/associative_sequence.go).
 	rest := slices.Clone(have)
 	var out []any
 	for _, v := range patch {
 		p, _ := v.(map[string]any)
 		same := func(o any) bool {
 			m := o.(map[string]any) //nolint:forcetypeassert // mergeKeys saw to it
-			return reflect.DeepEqual(m[key], p[key])
+			return !slices.ContainsFunc(keys, func(key string) bool {
+				return m[key] != nil && p[key] != nil && !reflect.DeepEqual(m[key], p[key])
+			})
 		}
 		var current any
 		again := slices.IndexFunc(out, same)

@@ -1,7 +1,6 @@
 package mutate
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -333,12 +332,15 @@ func copyMaps(p map[string]any) map[string]any {
 	return out
 }
 
-// aimed adds the merge keys of the target element to an element of a patch.
+// aimed adds the first merge key of the target element to an element of a patch.
 func (m merger) aimed(patch map[string]any, target any, at field) map[string]any {
 	t, _ := target.(map[string]any)
-	keys := cmp.Or(m.mergeKeys(at, []any{target}), "name")
-	if v, ok := t[keys]; ok {
-		patch[keys] = v
+	key := "name"
+	if keys := m.mergeKeys(at, []any{target}); len(keys) > 0 {
+		key = keys[0]
+	}
+	if v, ok := t[key]; ok {
+		patch[key] = v
 	}
 	return patch
 }
