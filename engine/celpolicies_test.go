@@ -117,8 +117,8 @@ func TestNotForAdmission(t *testing.T) {
 			", " + labels + "}": "exist already",
 		"kind: MutatingPolicy\nmetadata: {name: p}\nspec: {targetMatchConstraints: {expression: 'x'}, " + podsOnly + ", " +
 			labels + "}": "exist already",
-		"kind: MutatingPolicy\nmetadata: {name: p}\nspec: {evaluation: {admission: {enabled: false}}, " + podsOnly + ", " +
-			labels + "}": "disabled at admission",
+		"kind: MutatingPolicy\nmetadata: {name: p}\nspec: {evaluation: {admission: {enabled: false}, mutateExisting: {enabled: true}}, " +
+			podsOnly + ", " + labels + "}": "changes objects that exist already",
 		"kind: NamespacedImageValidatingPolicy\nmetadata: {name: p, namespace: n}\nspec: {}": "not evaluated",
 	} {
 		p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents("apiVersion: " +
@@ -142,11 +142,11 @@ func TestCauseOfAPlainNo(t *testing.T) {
 	for data, want := range map[string]string{
 		ruleOf("preconditions: {all: [{key: '{{ request.object.spec.hostPID }}', operator: Equals, value: true}]}\n" +
 			"validate: {deny: {}}"): "/spec/hostPID",
-		ruleOf("validate: {deny: {conditions: {all: [{key: '{{ request.namespace }}', operator: Equals, value: team}]}}}"): "/metadata/namespace",
-		vpol + "  matchConditions: [{name: c, expression: object.spec.hostPID}]\n  validations: [{expression: 'false'}]":   "/spec/hostPID",
-		vpol + "  validations: [{expression: 'namespaceObject.metadata.name != \"team\"'}]":                                "/metadata/namespace",
-		vpol + "  validations: [{expression: 'request.name != \"web\"'}]":                                                  "/metadata/name",
-		vpol + "  validations: [{expression: 'false'}]":                                                                    "",
+		ruleOf("validate: {deny: {conditions: {all: [{key: '{{ request.namespace }}', operator: Equals, value: team}]}}}"):       "/metadata/namespace",
+		vpol + "  matchConditions: [{name: c, expression: object.spec.hostPID == true}]\n  validations: [{expression: 'false'}]": "/spec/hostPID",
+		vpol + "  validations: [{expression: 'namespaceObject.metadata.name != \"team\"'}]":                                      "/metadata/namespace",
+		vpol + "  validations: [{expression: 'request.name != \"web\"'}]":                                                        "/metadata/name",
+		vpol + "  validations: [{expression: 'false'}]":                                                                          "",
 	} {
 		results := mustCompile(t, data).Bind(nil, nil).Evaluate(context.Background(),
 			&admission.Request{Operation: admission.Create, Object: object(t, badPod)})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -27,7 +28,9 @@ func check(d policy.Document, p *policy.ClusterPolicy, trees []any) []policy.Pro
 	c.controllers(p)
 	for i := range p.Spec.Rules {
 		if i < len(trees) {
-			c.rule(fmt.Sprintf("/spec/rules/%d", i), &p.Spec.Rules[i], trees[i])
+			at := fmt.Sprintf("/spec/rules/%d", i)
+			c.rule(at, &p.Spec.Rules[i], trees[i])
+			c.webhook(at, &p.Spec.Rules[i], p.Spec.Admission == nil || *p.Spec.Admission)
 		}
 	}
 	return append(c.problems, deprecated(d, p)...)
@@ -46,7 +49,7 @@ func outdated(d policy.Document) []policy.Problem {
 func checkException(d policy.Document, e policy.PolicyException) []policy.Problem {
 	c := &checker{doc: d, background: e.Spec.Background == nil || *e.Spec.Background}
 	c.problems = append(outdated(d), checkMetadata(d, e.Metadata)...)
-	c.block("/spec/match", e.Spec.Match, false)
+	c.block("/spec/match", e.Spec.Match, &policy.Rule{})
 	v := &variableChecker{doc: d, tree: d.Value(), background: c.background}
 	v.strings("/spec/conditions", names{"request": true, "images": true, "serviceAccountName": true,
 		"serviceAccountNamespace": true})
@@ -205,9 +208,9 @@ func (c *checker) rule(at string, r *policy.Rule, tree any) {
 	if len(r.Name) > 63 {
 		c.bad(at+"/name", "the name has %d characters: a rule's has at most 63", len(r.Name))
 	}
-	c.block(at+"/match", r.Match, r.Validate != nil)
+	c.block(at+"/match", r.Match, r)
 	if r.Exclude != nil {
-		c.block(at+"/exclude", *r.Exclude, r.Validate != nil)
+		c.block(at+"/exclude", *r.Exclude, r)
 	}
 	c.problems = append(c.problems, checkVariables(c.doc, at, tree, r, c.background)...)
 	c.operations(at+"/preconditions", jsonpointer.At(tree, "/preconditions"))
@@ -240,7 +243,7 @@ func (c *checker) rule(at string, r *policy.Rule, tree any) {
 
 // block checks what depends on more than the block itself: the kind of the policy, and whether it applies to background
 // scans.
-func (c *checker) block(at string, m policy.Match, validates bool) {
+func (c *checker) block(at string, m policy.Match, r *policy.Rule) {
 	for at, f := range filters(at, m) {
 		if c.background {
 			for _, u := range []struct {
@@ -262,7 +265,7 @@ func (c *checker) block(at string, m policy.Match, validates bool) {
 			c.bad(at+"/resources/name", "name and names are both set: keep names")
 		}
 		for i, k := range f.Resources.Kinds {
-			c.kind(fmt.Sprintf("%s/resources/kinds/%d", at, i), k, validates)
+			c.kind(fmt.Sprintf("%s/resources/kinds/%d", at, i), k, r.Validate != nil)
 		}
 		all := slices.Index(f.Resources.Kinds, "*")
 		if all < 0 || c.doc.Kind == "PolicyException" {
@@ -357,13 +360,17 @@ func (c *checker) operations(at string, conditions any) {
 // patchPaths refuses variables in the paths of a JSON patch, where Kyverno does not resolve them
 // (https://kyverno.io/docs/policy-types/cluster-policy/variables/#evaluation-order).
 func (c *checker) patchPaths(at, patch string) {
-	for i, line := range strings.Split(patch, "\n") {
-		key, value, ok := strings.Cut(strings.TrimLeft(line, " \t-[{\"'"), ":")
-		if !ok || strings.Trim(key, `"' `) != "path" || !strings.Contains(value, "{{") {
-			continue
+	var list yaml.Node
+	if yaml.Unmarshal([]byte(patch), &list) != nil || len(list.Content) == 0 {
+		return // reported where it is compiled
+	}
+	for _, operation := range list.Content[0].Content {
+		for i := 0; i+1 < len(operation.Content); i += 2 {
+			if operation.Content[i].Value == "path" && strings.Contains(operation.Content[i+1].Value, "{{") {
+				l, column := c.doc.TextPosition(at, operation.Content[i].Line, operation.Content[i].Column)
+				c.problems = append(c.problems, policy.Problem{Path: c.doc.Path, Line: l, Column: column,
+					Message: "variables are not resolved in the path of a JSON patch: use foreach or patchStrategicMerge"})
+			}
 		}
-		l, column := c.doc.TextPosition(at, i+1, 1)
-		c.problems = append(c.problems, policy.Problem{Path: c.doc.Path, Line: l, Column: column,
-			Message: "variables are not resolved in the path of a JSON patch: use foreach or patchStrategicMerge"})
 	}
 }

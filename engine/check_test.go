@@ -122,6 +122,43 @@ func TestCheckRules(t *testing.T) {
 			"  validate: {foreach: [{list: request.object.a, foreach: [{list: element.b, deny: {conditions: {all: [{key: '{{ " +
 			"element0.x }}{{ elementIndex1 }}{{ element2 }}', operator: Equals, value: x}]}}}]}]}",
 			`8:147: the variable "element2" is not defined here: did you mean "element"?`},
+		{"a part for the kind *", "background: false\nrules:\n- name: r\n  match: {any: [{resources: {kinds: ['*']}}]}\n" +
+			"  validate: {pattern: {metadata: {name: a}, spec: {a: b}}}", "9:47: a rule for the kind * can be about metadata only"},
+		{"a part for the kind * in any pattern", "background: false\nrules:\n- name: r\n  match: {any: [{resources: {kinds: ['*']}}]}\n" +
+			"  validate: {anyPattern: [{metadata: {name: a}}, {data: {a: b}}]}", "9:53: a rule for the kind * can be about metadata only"},
+		{"elements for the kind *", "background: false\nrules:\n- name: r\n  match: {any: [{resources: {kinds: ['*']}}]}\n" +
+			"  validate: {foreach: [{list: request.object.a, deny: {}}]}", "9:16: a rule for the kind * has no foreach"},
+		{"a mutation for the kind *", "background: false\nrules:\n- name: r\n  match: {any: [{resources: {kinds: ['*']}}]}\n" +
+			"  mutate: {patchStrategicMerge: {spec: {a: b}}}", "9:36: a rule for the kind * can be about metadata only"},
+		{"a JSON patch for the kind *", "background: false\nrules:\n- name: r\n  match: {any: [{resources: {kinds: ['*']}}]}\n" +
+			`  mutate: {patchesJson6902: '[{"op": "remove", "path": "/spec"}]'}`, "9:14: a rule for the kind * can be about metadata only"},
+		{"context of an expression", "rules:\n- name: r\n" + match + "  context: [{name: x, variable: {value: a}}]\n" +
+			"  validate: {cel: {expressions: [{expression: 'true'}]}}", "8:5: expressions in CEL cannot use the context of a rule"},
+		{"preconditions in CEL", "rules:\n- name: r\n" + match + "  celPreconditions: [{name: a, expression: 'true'}]\n" + body,
+			"8:5: celPreconditions are for validate.cel only"},
+		{"parameters without a default", "rules:\n- name: r\n" + match + "  validate: {cel: {paramKind: {apiVersion: v1, kind: ConfigMap}, " +
+			"paramRef: {name: a}, expressions: [{expression: 'true'}]}}", "8:68: paramRef has no parameterNotFoundAction"},
+		{"parameters without a name", "rules:\n- name: r\n" + match + "  validate: {cel: {paramKind: {apiVersion: v1, kind: ConfigMap}, " +
+			"paramRef: {parameterNotFoundAction: Deny}, expressions: [{expression: 'true'}]}}", "8:68: paramRef has either name or selector"},
+		{"no parameters", "rules:\n- name: r\n" + match + "  validate: {cel: {paramKind: {apiVersion: v1, kind: ConfigMap}, " +
+			"expressions: [{expression: 'true'}]}}", "8:22: paramKind needs paramRef"},
+		{"images of a validate rule", "rules:\n- name: r\n" + match + "  imageExtractors: {Task: [{path: /spec/image}]}\n" + body,
+			"8:5: imageExtractors are for verifyImages rules only"},
+		{"a mutation without admission", "admission: false\nrules:\n- name: r\n" + match + "  mutate: {patchStrategicMerge: {a: b}}",
+			"5:3: only validate rules can do without admission"},
+		{"a block twice", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod]}}, {resources: {kinds: [Service]}}]}\n" +
+			"  exclude: {any: [{resources: {kinds: [Service]}}]}\n  validate: {deny: {}}", "8:21: the same block is in match"},
+		{"a variable in a path", "rules:\n- name: r\n" + match +
+			"  mutate:\n    patchesJson6902: |\n      - {op: add, path: '/metadata/labels/{{ request.namespace }}', value: x}",
+			"10: variables are not resolved in the path of a JSON patch"},
+		{"two patches", "rules:\n- name: r\n" + match + "  mutate: {foreach: [{list: request.object.a, preconditions: {all: []}, " +
+			"foreach: [{list: element.b, patchStrategicMerge: {a: b}}]}]}", "8:24: beside a nested foreach"},
+		{"a control of another level", "rules:\n- name: r\n" + match +
+			"  validate: {podSecurity: {level: baseline, exclude: [{controlName: Volume Types}]}}", "8:58: "},
+		{"a control of containers without images", "rules:\n- name: r\n" + match +
+			"  validate: {podSecurity: {level: baseline, exclude: [{controlName: Host Ports}]}}", "8:57: "},
+		{"a control of the pod with images", "rules:\n- name: r\n" + match +
+			"  validate: {podSecurity: {level: baseline, exclude: [{controlName: Sysctls, images: [a]}]}}", "8:80: "},
 		{"a variable inside another", "rules:\n- name: r\n" + match +
 			"  validate: {message: '{{ labels.{{ request.object.kind }} }}', deny: {}}",
 			`8:26: the variable "labels" is not defined here: add it to the context, before its first use`},

@@ -145,9 +145,6 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 	}
 	c.noVariables("/match")
 	c.noVariables("/exclude")
-	if len(r.ImageExtractors) > 0 {
-		out.extractors = c.extractors(r.ImageExtractors)
-	}
 	for _, part := range []string{"/context", "/preconditions", "/validate", "/mutate"} {
 		out.namespace = out.namespace || !(part == "/validate" && r.Validate != nil && r.Validate.CEL != nil) &&
 			readsNamespace(jsonpointer.At(c.tree, part))

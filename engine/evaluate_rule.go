@@ -294,9 +294,6 @@ func (e element) value() any { return e.list[e.index] }
 func (f *frame) open() {
 	if f.scope == nil {
 		f.scope = f.newScope()
-		if len(f.rule.extractors) > 0 {
-			f.scope.Lazy("images", func(*variable.Scope) (any, error) { return f.images() })
-		}
 	}
 }
 

@@ -310,7 +310,7 @@ func (v *review) newScope() *variable.Scope {
 	if v.scope == nil {
 		v.scope = variable.NewScope(v.ctx, v.root(), v.env, v.cluster)
 		v.scope.Lazy("images", func(*variable.Scope) (any, error) {
-			return images(v.ctx, v.request.CurrentObject(), v.env)
+			return images(v.request.CurrentObject())
 		})
 	}
 	return v.scope.Child()

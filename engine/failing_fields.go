@@ -120,7 +120,7 @@ func (f *frame) elementNamed(name string) (element, bool) {
 
 // imageFields adds the image fields below a pointer into the variable images.
 func (f *frame) imageFields(rest string, out []string) []string {
-	all, err := f.images()
+	all, err := images(f.request.CurrentObject())
 	if err != nil {
 		return out
 	}

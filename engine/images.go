@@ -1,20 +1,22 @@
 package engine
 
 import (
-	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/distribution/reference"
 	"github.com/opencontainers/go-digest"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // images returns the variable images: the images of an object by the kind and the name of the container
 // (https://kyverno.io/docs/policy-types/cluster-policy/variables/#variables-from-container-images).
-func images(ctx context.Context, o admission.Object, env jmespath.Env) (map[string]any, error) {
+func images(o admission.Object) (map[string]any, error) {
 	pointer, ok := admission.PodPointer(admission.IdentityOf(o).Kind)
 	if !ok {
 		return map[string]any{}, nil
@@ -24,17 +26,77 @@ func images(ctx context.Context, o admission.Object, env jmespath.Env) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	out, elements, secrets := map[string]any{}, []string{"*"}, pullSecrets(spec, nil)
+	out := map[string]any{}
 	for _, kind := range []string{"initContainers", "containers", "ephemeralContainers"} {
-		x := &search{extractor: &extractor{value: "image", key: "name"}, ctx: ctx, env: env, found: map[string]any{}}
-		if err := x.collect(spec[kind], elements, pointer+"/"+kind, secrets); err != nil {
-			return nil, err
+		found := map[string]any{}
+		add := func(at string, container any) error {
+			return addImage(found, pointer+"/"+kind+"/"+at, container, pullSecrets(spec, nil))
 		}
-		if len(x.found) > 0 {
-			out[kind] = x.found
+		switch list := spec[kind].(type) {
+		case nil:
+		case []any:
+			for i, e := range list {
+				if err := add(strconv.Itoa(i), e); err != nil {
+					return nil, err
+				}
+			}
+		case map[string]any:
+			for _, k := range slices.Sorted(maps.Keys(list)) {
+				if err := add(jsonpointer.Escape(k), list[k]); err != nil {
+					return nil, err
+				}
+			}
+		default:
+			return nil, noImages("%s must be a list or a map", pointer+"/"+kind)
+		}
+		if len(found) > 0 {
+			out[kind] = found
 		}
 	}
 	return out, nil
+}
+
+// addImage adds the image of a container by its name. secrets are the names in imagePullSecrets of the pod.
+func addImage(found map[string]any, pointer string, container any, secrets []any) error {
+	if container == nil {
+		return nil
+	}
+	m, ok := container.(map[string]any)
+	if !ok {
+		return noImages("%s must be a map", pointer)
+	}
+	pointer += "/image"
+	name, ok := m["name"].(string)
+	if !ok {
+		return noImages("there is no text in the field name beside %s", pointer)
+	}
+	value, _ := m["image"].(string)
+	if strings.TrimSpace(value) == "" {
+		return nil // there may be none
+	}
+	info, err := parseImage(value)
+	if err != nil {
+		return err
+	}
+	info["jsonPointer"], info["imagePullSecrets"] = pointer, append([]any{}, pullSecrets(m, secrets)...)
+	found[name] = info
+	return nil
+}
+
+// pullSecrets adds the names in imagePullSecrets of a map to those of the map around it.
+func pullSecrets(m map[string]any, around []any) []any {
+	list, _ := m["imagePullSecrets"].([]any)
+	for _, e := range list {
+		secret, _ := e.(map[string]any)
+		if name, ok := secret["name"].(string); ok {
+			around = append(around[:len(around):len(around)], name)
+		}
+	}
+	return around
+}
+
+func noImages(format string, args ...any) error {
+	return &admission.UnreadableError{Err: fmt.Errorf("images cannot be read: "+format, args...)}
 }
 
 // parseImage splits an image reference. The registry defaults to docker.io and the tag to latest

@@ -35,8 +35,6 @@ type rule struct {
 	message        *text
 	action         action
 
-	extractors map[string][]extractor // by kind, nil for most rules
-
 	namespace bool // it reads the namespace of the object
 
 	tolerant bool // an update of an object that violates already may go on violating

@@ -135,7 +135,7 @@ func TestContext(t *testing.T) {
 		"  matchConstraints:\n    resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: " +
 		"[pods]}]\n  validations: [{expression: %q}]\n"
 	f["p/policy.yaml"] = &fstest.MapFile{Data: []byte(policyText +
-		fmt.Sprintf(head, "arch", "images.containers.all(i, image.GetMetadata(i).config.architecture == 'amd64' && "+
+		fmt.Sprintf(head, "arch", "object.spec.containers.map(c, c.image).all(i, image.GetMetadata(i).config.architecture == 'amd64' && "+
 			"image.GetMetadata(i).registry == '')") +
 		fmt.Sprintf(head, "limit", "resource.Get('v1', 'configmaps', 'default', 'c').data.a == 'b' && resource.Get('v1', "+
 			"'configmaps', 'default', 'd') == null"))}

@@ -120,8 +120,9 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 		if e := spec.Evaluation; e != nil {
 			out.replace = e.UseServerSideApply
 			if e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
-				c.problems = append(c.problems, doc.Warning("/spec/evaluation/admission",
-					"%s %s is disabled at admission: it is not evaluated before merge", doc.Kind, doc.Name))
+				if !ChangesOthers(p) {
+					c.problem("/spec/evaluation/admission", "the policy is never evaluated: enable admission or mutateExisting")
+				}
 				return nil
 			}
 		}

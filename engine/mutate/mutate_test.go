@@ -137,6 +137,19 @@ func TestApply(t *testing.T) {
 				"/spec/containers/1/imagePullPolicy": "Never", "/spec/containers/2/name": "x"},
 			written: []string{"/spec/containers/0", "/spec/containers/1/image"},
 		},
+		"ports by number and protocol": {
+			object: "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{port: 53, protocol: TCP}, {port: 53, protocol: UDP}]}",
+			rule:   `mutate: {patchStrategicMerge: {spec: {ports: [{port: 53, protocol: TCP, name: dns}]}}}`,
+			set: map[string]any{"/spec/ports/0/name": "dns", "/spec/ports/0/protocol": "TCP",
+				"/spec/ports/1/protocol": "UDP", "/spec/ports/1/name": nil, "/spec/ports/2": nil},
+			written: []string{"/spec/ports/0/name"},
+		},
+		"a port by number": {
+			object:  "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{port: 53, protocol: UDP}]}",
+			rule:    `mutate: {patchStrategicMerge: {spec: {ports: [{port: 53, name: dns}]}}}`,
+			set:     map[string]any{"/spec/ports/0/name": "dns", "/spec/ports/0/protocol": "UDP", "/spec/ports/1": nil},
+			written: []string{"/spec/ports/0/name"},
+		},
 		"what is patched comes first": {
 			rule: `mutate: {patchStrategicMerge: {spec: {containers: [{(image): "*:1.25", tty: true}]}}}`,
 			set: map[string]any{"/spec/containers/0/name": "w", "/spec/containers/0/tty": true,

@@ -101,6 +101,15 @@ func Compile(level, version string, exclude []Exclude) (*Check, error) {
 	if l == api.LevelPrivileged {
 		return c, nil
 	}
+	for i, e := range exclude {
+		of, _ := entryOf(e.ControlName)
+		if l == api.LevelBaseline && !slices.ContainsFunc(policy.DefaultChecks(), func(check policy.Check) bool {
+			return check.Level == api.LevelBaseline && slices.Contains(of.ids, string(check.ID))
+		}) {
+			return nil, &InvalidError{Field: "controlName", Index: i,
+				Message: fmt.Sprintf("the level baseline does not have the control %q", e.ControlName)}
+		}
+	}
 	for _, check := range policy.DefaultChecks() {
 		if l == api.LevelBaseline && check.Level != api.LevelBaseline {
 			continue
@@ -121,21 +130,26 @@ func Compile(level, version string, exclude []Exclude) (*Check, error) {
 }
 
 // Validate describes what is wrong with exclusions, as an *InvalidError: an unknown control, a restricted field
-// of another control, images where the field is one of the pod.
+// of another control, images where the control or the field is one of the pod, and the other way round.
 func Validate(exclude []Exclude) error {
 	for i, e := range exclude {
-		ids, ok := controlIDs(e.ControlName)
+		of, ok := entryOf(e.ControlName)
 		if !ok {
 			return &InvalidError{Field: "controlName", Index: i,
 				Message: fmt.Sprintf("%q is not a control that can be excluded: use one of %s", clip(e.ControlName),
 					strings.Join(Controls(), ", "))}
 		}
-		if e.RestrictedField == "" {
+		switch {
+		case of.pod == nil && len(e.Images) == 0:
+			return &InvalidError{Field: "images", Index: i, Message: fmt.Sprintf("the control %q is one of containers, and needs images", e.ControlName)}
+		case of.inContainer == nil && len(e.Images) > 0:
+			return &InvalidError{Field: "images", Index: i, Message: fmt.Sprintf("the control %q is one of the pod, and takes no images", e.ControlName)}
+		case e.RestrictedField == "":
 			continue
 		}
 		container := containerField(e.RestrictedField)
 		switch {
-		case !knownField(ids, e.RestrictedField):
+		case !knownField(of.ids, e.RestrictedField):
 			return &InvalidError{Field: "restrictedField", Index: i,
 				Message: fmt.Sprintf("%q is not restricted by the control %q", clip(e.RestrictedField), e.ControlName)}
 		case container && len(e.Images) == 0:
@@ -174,7 +188,7 @@ func (c *Check) Explain(object admission.Object, extra []Exclude, sheet *explain
 		violations := find(ctl, &found.pod)
 		located := len(violations) > 0
 		for _, e := range exclude {
-			if ids, _ := controlIDs(e.ControlName); slices.Contains(ids, ctl.id) {
+			if of, _ := entryOf(e.ControlName); slices.Contains(of.ids, ctl.id) {
 				violations = exempt(ctl, &found.pod, e, violations)
 			}
 		}

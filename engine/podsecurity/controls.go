@@ -41,14 +41,14 @@ func table() []entry {
 	}
 }
 
-// controlIDs returns the checks that make up a control.
-func controlIDs(name string) ([]string, bool) {
+// entryOf returns the control of a name.
+func entryOf(name string) (entry, bool) {
 	for _, e := range table() {
 		if e.name == name {
-			return e.ids, true
+			return e, true
 		}
 	}
-	return nil, false
+	return entry{}, false
 }
 
 // Controls are the names of all controls, as the Pod Security Standards write them.

@@ -90,7 +90,7 @@ type Rule struct {
 	ReportProperties       map[string]string `json:"reportProperties"`
 	Match                  Match             `json:"match"`
 	Exclude                *Match            `json:"exclude"`
-	ImageExtractors        ImageExtractors   `json:"imageExtractors"`
+	ImageExtractors        any               `json:"imageExtractors"`
 	Preconditions          any               `json:"preconditions"`
 	CELPreconditions       []MatchCondition  `json:"celPreconditions"`
 	SkipBackgroundRequests *bool             `json:"skipBackgroundRequests"`
@@ -99,18 +99,6 @@ type Rule struct {
 	Mutate       *Mutation   `json:"mutate"`
 	Generate     any         `json:"generate"`
 	VerifyImages any         `json:"verifyImages"`
-}
-
-// ImageExtractors says, by kind, where images are in objects that are no pods.
-type ImageExtractors map[string][]ImageExtractor
-
-// ImageExtractor finds images along a path like "/spec/steps/*/image".
-type ImageExtractor struct {
-	Path     string `json:"path"`
-	Value    string `json:"value"`
-	Name     string `json:"name"`
-	Key      string `json:"key"`
-	JMESPath string `json:"jmesPath"`
 }
 
 // Match is a match or exclude block: any or all filters, or (the older form) one filter written directly.
