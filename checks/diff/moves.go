@@ -50,7 +50,7 @@ func takenOver(created, deleted map[Key][]*Pair, tookOver func(from, to *Pair) b
 				continue
 			}
 			for _, to := range list { // several roots deploy the object now
-				to.Before, to.From = from.Old, from.Root
+				to.follows(from)
 			}
 		}
 	}

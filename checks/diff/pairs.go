@@ -285,7 +285,7 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 		}
 		from, to := gone[0], created[k][0]
 		if from.leaves(to) || from.Root.Path != to.Root.Path && from.Old.Origin("").Path != to.New.Origin("").Path {
-			to.Before, to.From = from.Old, from.Root
+			to.follows(from)
 			continue
 		}
 		update(from, to, drop)
@@ -298,6 +298,13 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 		}
 	}
 	return out
+}
+
+// follows makes the removal of an object the one before an addition, unless the addition was there already, see Sides.fallsOut.
+func (to *Pair) follows(from *Pair) {
+	if to.From != to.Root {
+		to.Before, to.From = from.Old, from.Root
+	}
 }
 
 // leaves reports whether the removal of an object takes it out of a cluster, though another root has it that nothing deploys.

@@ -40,6 +40,9 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 	if inHead {
 		at.after = of(head, root)
 	}
+	if at.after.Implied && base.IsDeployed(root.Path) {
+		at.after = deploy.Placement{} // what deployed it is gone
+	}
 	if len(at.before.Clusters) > 0 && len(at.after.Clusters) > 0 && base.IsAdopted(root, head) {
 		at.before.Clusters = nil
 	}

@@ -74,8 +74,8 @@ func (s *Set) Deploys(p string) bool {
 	return slices.ContainsFunc(s.found().ancestors(path.Dir(p)), func(one *Deployment) bool { return one.has(p) })
 }
 
-// isDeployed reports whether a live object deploys the kustomization of a folder, or one that includes it.
-func (s *Set) isDeployed(dir string) bool {
+// IsDeployed reports whether a live object deploys the kustomization of a folder, or one that includes it.
+func (s *Set) IsDeployed(dir string) bool {
 	w := s.found()
 	return w.composes(dir) || slices.ContainsFunc(s.Ancestors(map[string]bool{dir: true}), func(up string) bool {
 		return slices.ContainsFunc(w.ancestors(up), func(one *Deployment) bool {
@@ -100,7 +100,7 @@ func (s *Set) Standalone(changed, links []string) []roots.Root {
 			for _, up := range s.IncludedBy(dir) { // a component changes the kustomization that includes it
 				visit(up)
 			}
-		} else if root := (roots.Root{Path: dir}); s.Selects(dir) && !s.IsRoot(root) && !s.isDeployed(dir) {
+		} else if root := (roots.Root{Path: dir}); s.Selects(dir) && !s.IsRoot(root) && !s.IsDeployed(dir) {
 			list = append(list, root)
 		}
 	}
