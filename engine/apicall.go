@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path"
@@ -73,9 +74,9 @@ func (e *entry) loadAPICall(s *variable.Scope) (any, error) {
 		return nil, fmt.Errorf("path %s refers to namespace %q, which is different from the policy namespace %s", urlPath,
 			l.namespace, e.policySpace)
 	}
-	found := l.answer(s)
+	found, err := l.answer(s)
 	if found == nil {
-		return nil, needs
+		return nil, cmp.Or[error](err, needs)
 	}
 	if e.path == nil {
 		return found, nil
@@ -92,18 +93,21 @@ func (e *entry) loadAPICall(s *variable.Scope) (any, error) {
 }
 
 // answer is the object or list that the repository declares, nil if it declares none: then it is unknown what the
-// cluster has.
-func (l lookupPath) answer(s *variable.Scope) any {
+// cluster has, unless the change removes the object.
+func (l lookupPath) answer(s *variable.Scope) (any, error) {
 	cluster := s.Cluster()
 	kind := kinds.In(s.Context(), cluster, l.group, l.resource)
 	if cluster == nil || kind == "" {
-		return nil
+		return nil, nil
 	}
 	if l.name != "" {
 		if object, ok := cluster.Get(s.Context(), l.group, kind, l.namespace, l.name); ok {
-			return object
+			return object, nil
 		}
-		return nil
+		if admission.Removed(s.Context(), cluster, l.group, kind, l.namespace, l.name) {
+			return nil, fmt.Errorf("%s %q not found", l.resource, l.name)
+		}
+		return nil, nil
 	}
 	var items []any
 	declared := cluster.List(s.Context(), l.group, kind, l.namespace)
@@ -112,13 +116,13 @@ func (l lookupPath) answer(s *variable.Scope) any {
 			items = append(items, object)
 		}
 	}
-	if len(declared) == 0 {
-		return nil
+	if len(declared) == 0 && !admission.Removed(s.Context(), cluster, l.group, kind, l.namespace, "") {
+		return nil, nil
 	}
 	if items == nil {
 		items = []any{}
 	}
 	id := admission.Identity{Group: l.group, Version: l.version}
 	return map[string]any{"apiVersion": id.APIVersion(), "kind": kind + "List", "metadata": map[string]any{},
-		"items": items}
+		"items": items}, nil
 }

@@ -281,7 +281,10 @@ func (e *entry) loadConfigMap(s *variable.Scope) (any, error) {
 		return nil, needs
 	}
 	object, ok := cluster.Get(s.Context(), "", "ConfigMap", namespace, name)
-	if !ok {
+	switch {
+	case !ok && admission.Removed(s.Context(), cluster, "", "ConfigMap", namespace, name):
+		return nil, fmt.Errorf("failed to get configmap %s/%s: configmaps %q not found", namespace, name, name)
+	case !ok:
 		return nil, needs
 	}
 	return map[string]any{"data": object["data"], "metadata": object["metadata"]}, nil

@@ -126,6 +126,10 @@ type finder func(v *view, after bool) (found []entry, blind []Blind, looked bool
 // Removes implements admission.Changing. What may still be declared where nobody looked is not removed.
 func (d *Objects) Removes(ctx context.Context, group, kind, namespace, name string) bool {
 	a := d.asking(ctx)
+	if name == "" {
+		return len(d.List(ctx, group, kind, namespace)) == 0 && !a.before && a.Why(kinds.PluralOf(group, kind)) == nil &&
+			len(d.List(a.Before(ctx), group, kind, namespace)) > 0
+	}
 	if _, has := d.Get(ctx, group, kind, namespace, name); has || a.before || a.Why(name) != nil {
 		return false
 	}
@@ -207,6 +211,9 @@ func (d *Objects) List(ctx context.Context, group, kind, namespace string) []adm
 		return after
 	}
 	before := find(earlier, blindBefore)
+	if len(before)+len(blindBefore) == 0 && len(after) > 0 && d.brings(ctx, a, namespace) {
+		return after // there was no such list
+	}
 	if !reflect.DeepEqual(before, after) {
 		a.listed(earlier, current, namespace)
 	}
@@ -215,6 +222,15 @@ func (d *Objects) List(ctx context.Context, group, kind, namespace string) []adm
 		return before
 	}
 	return after
+}
+
+// brings reports whether the change declares a Namespace that did not exist.
+func (d *Objects) brings(ctx context.Context, a asking, namespace string) bool {
+	was, now := d.seen(ctx, "", "Namespace", wanted{name: namespace})
+	has := func(v *view) bool {
+		return slices.ContainsFunc(v.names[namespace], func(id admission.Identity) bool { return len(a.heard(v.by[id])) > 0 })
+	}
+	return namespace != "" && has(now) && !has(was) && !d.tip.inUse(ctx, namespace, a.hears)
 }
 
 // heard returns the entries that may answer.

@@ -154,8 +154,16 @@ type Cluster interface {
 
 // Changing is a Cluster that knows what a change removes.
 type Changing interface {
-	// Removes reports whether an object was declared, and certainly nothing declares it after the change.
+	// Removes reports whether an object was declared, and certainly nothing declares it after the change. Without a name, it
+	// is about all objects of the kind in the namespace, or in all.
 	Removes(ctx context.Context, group, kind, namespace, name string) bool
+}
+
+// Removed reports whether a change removes an object, or without a name all objects of a kind, so that a look-up finds
+// nothing.
+func Removed(ctx context.Context, c Cluster, group, kind, namespace, name string) bool {
+	changing, ok := c.(Changing)
+	return ok && changing.Removes(ctx, group, kind, namespace, name)
 }
 
 type inheritedView struct{}

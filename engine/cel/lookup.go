@@ -68,7 +68,7 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 		case len(objects) > 0:
 		case s.whole() && len(s.env.Cluster.List(a.ctx, group, kind, "")) == 0:
 			return types.NewErr("%s resource not found", plural)
-		case !s.whole():
+		case !s.whole() && !admission.Removed(a.ctx, s.env.Cluster, group, kind, namespace, ""):
 			return s.need(strings.TrimSpace("list of " + plural + " " + namespace))
 		}
 		items := make([]any, 0, len(objects))
@@ -92,7 +92,7 @@ func (a *activation) get(group, plural, namespace, name string) ref.Val {
 			return types.DefaultTypeAdapter.NativeToValue(o)
 		}
 	}
-	if s.whole() {
+	if s.whole() || admission.Removed(a.ctx, s.env.Cluster, group, kind, namespace, name) {
 		return types.NullValue // which is what Kyverno gives for what does not exist
 	}
 	if namespace != "" {

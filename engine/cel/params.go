@@ -39,8 +39,7 @@ func (p *program) params(ctx context.Context, r *admission.Request, env Env, kin
 				return []any{o}, nil
 			}
 		}
-		if c, ok := env.Cluster.(admission.Changing); ok && ref.ParameterNotFoundAction == "Deny" &&
-			c.Removes(ctx, group, kind.Kind, namespace, ref.Name) {
+		if ref.ParameterNotFoundAction == "Deny" && admission.Removed(ctx, env.Cluster, group, kind.Kind, namespace, ref.Name) {
 			return nil, errors.New("failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction")
 		}
 		needs.What = kind.Kind + " " + ref.Name
