@@ -11,6 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/cel"
 	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
@@ -227,6 +228,7 @@ type review struct {
 
 func (e *Evaluator) newReview(ctx context.Context, r *admission.Request) *review {
 	v := &review{Evaluator: e, ctx: ctx, request: r, target: match.NewTarget(r)}
+	v.ctx = kinds.Reviewing(ctx, v.target.Identity.Group, v.target.Identity.Kind)
 	v.env = jmespath.Env{Now: e.policies.options.Now, Seed: seedOf(v.target.Identity)}
 	return v
 }

@@ -27,11 +27,22 @@ func AskFor(ctx context.Context, kind string) context.Context {
 	return context.WithValue(ctx, kindsKey{}, kind)
 }
 
+type reviewedKey struct{}
+
+// Reviewing returns a context of a review of an object: its kind has a plural name, also where nothing defines it.
+func Reviewing(ctx context.Context, group, kind string) context.Context {
+	if _, known := Namespaced(group, kind); known {
+		return ctx
+	}
+	return context.WithValue(ctx, reviewedKey{}, [2]string{group, kind})
+}
+
 const apiextensions, definition = "apiextensions.k8s.io", "CustomResourceDefinition"
 
 // In returns the kind with a plural name: a kind of Kubernetes, one that the cluster knows, one that a
-// CustomResourceDefinition in the cluster defines, or a kind of one word if the cluster has objects of it (a plural
-// does not tell how a kind of several words is capitalized). It returns "" if the kind is unknown. cluster may be nil.
+// CustomResourceDefinition in the cluster defines, that of the reviewed object, or a kind of one word if the cluster has
+// objects of it (a plural does not tell how a kind of several words is capitalized). It returns "" if the kind is unknown.
+// cluster may be nil.
 func In(ctx context.Context, cluster Cluster, group, plural string) string {
 	if c, ok := cluster.(interface {
 		KindOf(group, plural string) string
@@ -46,6 +57,9 @@ func In(ctx context.Context, cluster Cluster, group, plural string) string {
 	ctx = AskFor(ctx, "")
 	if kind := defined(ctx, cluster, group, plural); kind != "" {
 		return kind
+	}
+	if of, _ := ctx.Value(reviewedKey{}).([2]string); of[1] != "" && of[0] == group && Plural(of[1]) == plural {
+		return of[1]
 	}
 	for _, ending := range []struct{ plural, singular string }{{"ies", "y"}, {"s", ""}, {"es", ""}, {"", ""}} {
 		stem, ok := strings.CutSuffix(plural, ending.plural)
