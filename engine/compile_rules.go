@@ -128,7 +128,10 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 	if r.Name == "" {
 		out.name = "rule"
 	}
-	out.match = c.block("/match", r.Match)
+	out.match, out.asks = c.block("/match", r.Match), asksForUser(c.tree)
+	for _, f := range filters("", r.Match) {
+		out.selects = out.selects || len(f.Roles)+len(f.ClusterRoles)+len(f.Subjects) > 0
+	}
 	if out.match.Empty() {
 		c.bad("/match", "match names nothing: add any or all with resources")
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -111,6 +112,7 @@ func (v *review) result(r *rule, d verdict) Result {
 		if len(out.Fields) == 0 {
 			out.Fields = []string{""}
 		}
+		out.Personal = r.selects || r.asks && slices.Equal(out.Fields, []string{""})
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/cel"
@@ -16,6 +17,7 @@ type celPolicy struct {
 	cel      *cel.Policy
 	mutating *cel.Mutating // nil if it validates
 	at       phase
+	asks     bool // it asks for the user
 }
 
 // compileValidating compiles a ValidatingPolicy or NamespacedValidatingPolicy.
@@ -29,7 +31,16 @@ func compileValidating(d policy.Document, _ *bindings) (compiled, []policy.Probl
 	if c == nil && !policy.HasErrors(more) {
 		return nil, more, bad // of a mode that is not for requests to a cluster
 	}
-	return &celPolicy{ref: referenceTo(d), cel: c, at: validates}, nil, append(bad, more...)
+	return &celPolicy{ref: referenceTo(d), cel: c, at: validates, asks: asksForUser(d.Value())}, nil, append(bad, more...)
+}
+
+// asksForUser reports whether a rule names the user of the request, other than in its message.
+func asksForUser(tree any) (is bool) {
+	walkStrings(tree, "", func(at, s string) {
+		says := strings.HasSuffix(at, "/message") || strings.HasSuffix(at, "/messageExpression") || strings.HasSuffix(at, "/valueExpression")
+		is = is || !says && strings.Contains(s, "request.userInfo")
+	})
+	return is
 }
 
 // decodeCEL decodes a policy in CEL and finds mistakes that compiling it does not find. ok is false if it cannot be
@@ -48,7 +59,7 @@ func compileValidatingAdmission(d policy.Document, bound *bindings) (compiled, [
 		return nil, nil, bad
 	}
 	c, more := cel.CompileAdmissionPolicy(d, v, bound.validating)
-	return &celPolicy{ref: referenceTo(d), cel: c, at: validates}, nil, append(bad, more...)
+	return &celPolicy{ref: referenceTo(d), cel: c, at: validates, asks: asksForUser(d.Value())}, nil, append(bad, more...)
 }
 
 func (p *celPolicy) reference() PolicyRef     { return p.ref }
@@ -96,8 +107,10 @@ func (p *celPolicy) results(v *review) (out []Result) {
 }
 
 func (p *celPolicy) validations(v *review) (out []Result) {
-	for _, r := range p.cel.Evaluate(v.ctx, v.request, v.celLog()) {
-		out = append(out, v.fromCEL(p.ref, r))
+	for _, found := range p.cel.Evaluate(v.ctx, v.request, v.celLog()) {
+		r := v.fromCEL(p.ref, found)
+		r.Personal = failing(r) && p.asks && slices.Equal(r.Fields, []string{""})
+		out = append(out, r)
 	}
 	update := v.request.Operation == admission.Update && v.request.OldObject != nil
 	if update && !v.prior && slices.ContainsFunc(out, failing) {
@@ -105,7 +118,7 @@ func (p *celPolicy) validations(v *review) (out []Result) {
 		old.Operation, old.Object, old.OldObject = admission.Create, v.request.OldObject, nil
 		before := p.cel.Evaluate(v.ctx, &old, v.celEnv)
 		for i := range out {
-			out[i].PreExisting = failing(out[i]) && slices.ContainsFunc(before, func(r cel.Result) bool {
+			out[i].PreExisting = failing(out[i]) && !out[i].Personal && slices.ContainsFunc(before, func(r cel.Result) bool {
 				return r.Outcome == Fail && r.Rule == out[i].Rule
 			})
 		}

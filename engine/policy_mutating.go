@@ -24,7 +24,7 @@ func compileMutating(d policy.Document, _ *bindings) (compiled, []policy.Problem
 	case c == nil:
 		return nil, bad, problems // off at admission
 	}
-	return &celPolicy{referenceTo(d), &c.Policy, c, mutates}, nil, append(problems, bad...)
+	return &celPolicy{ref: referenceTo(d), cel: &c.Policy, mutating: c, at: mutates}, nil, append(problems, bad...)
 }
 
 // compileMutatingAdmission compiles a MutatingAdmissionPolicy.
@@ -38,7 +38,7 @@ func compileMutatingAdmission(d policy.Document, bound *bindings) (compiled, []p
 	if bad = append(bad, more...); c == nil {
 		return nil, nil, bad
 	}
-	return &celPolicy{referenceTo(d), &c.Policy, c, mutatesFirst}, nil, bad
+	return &celPolicy{ref: referenceTo(d), cel: &c.Policy, mutating: c, at: mutatesFirst}, nil, bad
 }
 
 func (p *celPolicy) mutations(v *review) (out []Result) {

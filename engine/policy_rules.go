@@ -36,6 +36,8 @@ type rule struct {
 	action         action
 
 	namespace bool // it reads the namespace of the object
+	selects   bool // it selects requests by their users
+	asks      bool // it asks for the user
 
 	tolerant bool // an update of an object that violates already may go on violating
 	mutation *mutate.Mutation

@@ -60,6 +60,9 @@ type Result struct {
 	// lets such an update through (allowExistingViolations): a cluster would not deny it.
 	PreExisting bool
 	Tolerated   bool
+	// Personal means that the failure is about who asks: the rule selects requests by their users, or asks for the user and
+	// nothing in the object decides. Nobody knows who wrote the old object, so that it says nothing about it.
+	Personal bool
 
 	// Mutation means that the rule is a mutate rule; Patched is then the object after it, nil where the rule did not
 	// apply.

@@ -226,13 +226,13 @@ func mayRefuseChange(r engine.Result) bool {
 }
 
 // refusesChange returns a function that selects the results of rules that may refuse a change, and that find nothing where
-// the old object is created. These deny the operation, or compare with the old object: every update violates them, and no
-// violation is older than the change.
+// the old object is created, or are about who asks. These deny the operation, compare with the old object, or refuse its
+// author: every update violates them, and no violation is older than the change.
 func refusesChange(results, created []engine.Result) func(engine.Result) bool {
 	return func(old engine.Result) bool {
 		of := func(r engine.Result) bool { return r.ID() == old.ID() }
-		return slices.ContainsFunc(results, func(r engine.Result) bool { return of(r) && mayRefuseChange(r) }) &&
-			!slices.ContainsFunc(created, func(r engine.Result) bool { return of(r) && (Violated(r) || Undecided(r)) })
+		found := slices.ContainsFunc(created, func(r engine.Result) bool { return of(r) && (Violated(r) || Undecided(r)) })
+		return slices.ContainsFunc(results, func(r engine.Result) bool { return of(r) && mayRefuseChange(r) && (r.Personal || !found) })
 	}
 }
 
