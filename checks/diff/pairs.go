@@ -54,6 +54,9 @@ func (p *Pair) Earlier() *render.Resource {
 	return nil
 }
 
+// IsDeployed reports whether a known object deploys the root of the pair.
+func (p *Pair) IsDeployed() bool { return len(p.clusters) > 0 }
+
 // Again reports whether the object is created each time: under a generated name, or as one that is gone by then (see
 // Renewed).
 func (p *Pair) Again() bool {
