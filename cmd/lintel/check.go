@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -214,7 +215,14 @@ func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 	var b strings.Builder
 	for _, d := range drafts {
 		if d.YAML != "" && folder {
-			if err := writeDraft(cmd, file, &d); err != nil {
+			if !filepath.IsLocal(filepath.FromSlash(d.Path)) {
+				return fmt.Errorf("the drafts could not be written: %q points outside the folder", d.Path)
+			}
+			name := filepath.Join(file, filepath.FromSlash(d.Path))
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				return fmt.Errorf("the drafts could not be written: %q: %w", name, plainCause(err))
+			}
+			if err := writeDraft(cmd, name, d.YAML); err != nil {
 				return err
 			}
 			continue
@@ -226,35 +234,28 @@ func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 		}
 		fmt.Fprintf(&b, "---\n# %s\n%s", strings.Trim(strconv.Quote(d.Path), `"`), d.YAML)
 	}
-	if folder {
+	switch {
+	case folder || b.Len() == 0:
 		return nil
-	}
-	if file == "-" {
+	case file == "-":
 		_, err := fmt.Fprint(cmd.OutOrStdout(), b.String())
 		return err
 	}
-	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-		return fmt.Errorf("the drafts could not be written: %w", err)
-	}
-	return nil
+	return writeDraft(cmd, file, b.String())
 }
 
-// writeDraft writes one draft into a folder and prints where. It does not overwrite a file.
-func writeDraft(cmd *cobra.Command, folder string, d *report.Draft) error {
-	if !filepath.IsLocal(filepath.FromSlash(d.Path)) {
-		return fmt.Errorf("the drafts could not be written: %q points outside the folder", d.Path)
-	}
-	name := filepath.Join(folder, filepath.FromSlash(d.Path))
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return fmt.Errorf("the drafts could not be written: %w", err)
-	}
+// writeDraft writes drafts into a new file and prints where. It does not overwrite a file.
+func writeDraft(cmd *cobra.Command, name, text string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return fmt.Errorf("the drafts could not be written: %w", err)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("the drafts could not be written: %q exists and is kept: remove it, or name another place", name)
 	}
-	_, err = f.WriteString(d.YAML)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("the drafts could not be written: %w", err)
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("the drafts could not be written: %q: %w", name, plainCause(err))
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), "lintel: wrote", strconv.Quote(name))
 	return nil
