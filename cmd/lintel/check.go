@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 type checkOptions struct {
@@ -125,6 +127,9 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	if err := writeDrafts(cmd, o.drafts, rep.Drafts); err != nil {
 		return err
 	}
+	if err := approvesNothing(change, rep); err != nil {
+		return err
+	}
 	if rep.Stats.Policies == 0 && !o.worktree {
 		if file := repo.uncommittedRules(ctx); file != "" {
 			fmt.Fprintln(cmd.ErrOrStderr(), "lintel: "+strconv.Quote(file)+" is not committed and was not checked. Use "+
@@ -133,6 +138,20 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	}
 	if fails(rep, o.failOn) {
 		return exitBlocked
+	}
+	return nil
+}
+
+// approvesNothing returns an error for a file of --approve in which the change has no exception.
+func approvesNothing(change *report.Change, rep *report.Report) error {
+	var known []string
+	for _, e := range rep.Exceptions {
+		known = append(known, e.Path)
+	}
+	for _, name := range change.Approve {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("--approve %s: the change has no exception in this file%s", name, policy.DidYouMean(policy.Nearest(name, known)))
+		}
 	}
 	return nil
 }
