@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/output"
 )
@@ -60,7 +61,11 @@ func run() int {
 	default:
 		code = exitUnable
 	}
-	fmt.Fprintf(os.Stderr, "lintel: %s\n", visible(err.Error()))
+	message := err.Error()
+	if failed, ok := errors.AsType[*sandbox.Failed](err); ok && len(failed.Absent) > 0 {
+		message += `: if it is a partial clone, "git fetch --refetch --no-filter" gets them`
+	}
+	fmt.Fprintf(os.Stderr, "lintel: %s\n", visible(message))
 	return int(code)
 }
 
