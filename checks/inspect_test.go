@@ -159,6 +159,7 @@ func TestVersionOfTheRules(t *testing.T) {
 			"    context: [{name: c, configMap: {name: allowed, namespace: ops}}]\n"), true, true},
 		{"policies/prod/kustomization.yaml", "resources: [../gone]\n", true, false},
 		{".lintel.yaml", "policies: [policies/base]\nexceptions: [exceptions]\n", true, true},
+		{".lintel.yml", "", true, true},
 	} {
 		r.Write(step.path, step.text)
 		now := version()

@@ -11,6 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // only returns the roots of both sides that the names stand for; nil selects all roots. It fails for a name that stands
@@ -47,6 +48,9 @@ func named(trees *diff.Trees, name report.RootName) (list []roots.Root, err erro
 		}
 		if len(list) > 0 {
 			return list, nil
+		}
+		if e, err := trees.Head.Tree.Entry(meaning); err == nil && e.Kind == tree.File {
+			return nil, errors.New("this is a file: name the root that has it, as \"lintel roots\" lists it")
 		}
 	}
 	return nil, first

@@ -52,7 +52,8 @@ func (r *repository) inherit(c diff.Commit, own *settings.Settings) (*settings.S
 	var failure *remote.Failure
 	switch {
 	case err == nil:
-		if _, err := src.Tree.Entry(settings.Path); errors.Is(err, tree.ErrNotExist) && path.Base(c.PolicySources.Defaults) == ".github" {
+		has := func(p string) bool { _, err := src.Tree.Entry(p); return !errors.Is(err, tree.ErrNotExist) }
+		if path.Base(c.PolicySources.Defaults) == ".github" && !slices.ContainsFunc(settings.Paths(), has) {
 			return own, nil, nil // a repository .github without settings has other purposes
 		}
 		if from, _, err = settings.Read(src.Tree); err != nil { // rules.Find reports errors of these settings

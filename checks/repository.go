@@ -3,6 +3,7 @@ package checks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/diff"
@@ -110,7 +111,7 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 	if err := t.Compare(); err != nil {
 		return err
 	}
-	if t.ProposesRules() && t.Proposes(settings.Path) {
+	if t.ProposesRules() && slices.ContainsFunc(settings.Paths(), t.Proposes) {
 		own, problems, err := settings.Read(t.Head.Tree)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -48,6 +50,26 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (out *report.Re
 	return out, nil
 }
 
+// inEffect returns an error for the name of a policy (--fix) that is not in effect. It returns none where policies have
+// errors, since the name may be that of one of them.
+func inEffect(named []string, outcomes []*outcome) error {
+	known := []string{"*", builtin.Policy}
+	for _, one := range outcomes {
+		if len(one.rules.standing) > 0 {
+			return nil
+		}
+		for _, p := range one.rules.Policies.List() {
+			known = append(known, report.Name(p.Namespace, p.Name))
+		}
+	}
+	for _, name := range named {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("--fix=%s: no policy with this name is in effect%s", name, policy.DidYouMean(policy.Nearest(name, known)))
+		}
+	}
+	return nil
+}
+
 // check runs the steps of a check: it pairs the objects, evaluates the rules of each cluster, previews proposed rules,
 // and writes the report.
 func (c *Checker) check(ctx context.Context, change report.Change, repo *repository, k *kept) (*report.Report, error) {
@@ -80,6 +102,9 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	repo.asksTime = askTime(outcomes)
 	if wanted, err := repo.remote.LookupsWanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
+	}
+	if err := inEffect(change.Edits, outcomes); err != nil {
+		return nil, err
 	}
 	for _, one := range outcomes {
 		if err := c.foretell(ctx, change, one, k); err != nil {

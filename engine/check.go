@@ -196,11 +196,8 @@ func (c *checker) controllers(p *policy.ClusterPolicy) {
 		if name = strings.TrimSpace(name); name == "" || name == "none" || name == "all" || slices.Contains(known, name) {
 			continue
 		}
-		message := fmt.Sprintf("no rules are generated for %q", name)
-		if near := policy.Nearest(name, known); near != "" {
-			message += fmt.Sprintf(": did you mean %q?", near)
-		}
-		c.warn("/metadata/annotations/"+jsonpointer.Escape(match.AutogenAnnotation), "%s", message)
+		c.warn("/metadata/annotations/"+jsonpointer.Escape(match.AutogenAnnotation), "no rules are generated for %q%s", name,
+			policy.DidYouMean(policy.Nearest(name, known)))
 	}
 }
 
@@ -294,9 +291,9 @@ func (c *checker) kind(at, selector string, validates bool) {
 	switch {
 	case unknown:
 		c.bad(at, "%q is not a kind: write the kind in upper camel case and the singular, as in a manifest%s", k.Kind,
-			didYouMean(near))
+			policy.DidYouMean(near))
 	case near != "":
-		c.warn(at, "Kubernetes has no kind %q%s", k.Kind, didYouMean(near))
+		c.warn(at, "Kubernetes has no kind %q%s", k.Kind, policy.DidYouMean(near))
 	}
 	if kinds.NoVersion([]string{k.Group}, k.Version) {
 		c.warn(at, "%s has no version %s: this matches nothing", cmp.Or(k.Group, "Kubernetes' core API"), k.Version)
@@ -304,13 +301,6 @@ func (c *checker) kind(at, selector string, validates bool) {
 	if c.namespaced && kinds.ClusterScoped(k.Group, k.Kind) {
 		c.bad(at, "%s objects have no namespace, and a Policy applies to its own only: make it a ClusterPolicy", k.Kind)
 	}
-}
-
-func didYouMean(near string) string {
-	if near == "" {
-		return ""
-	}
-	return fmt.Sprintf(": did you mean %q?", near)
 }
 
 // metadata refuses labels and annotations in a pattern that are not text, since those of objects are always text.

@@ -109,7 +109,7 @@ func (c *checker) resourceRules(pointer string, list []policy.ResourceRule) {
 			}
 			if resource == "" || strings.ToLower(resource) != resource {
 				c.bad(fmt.Sprintf("%s/resources/%d", at, j), "%q is not a resource: write the plural in lower case%s", name,
-					didYouMean(kinds.Plural(resource)))
+					policy.DidYouMean(kinds.Plural(resource)))
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func checkCELException(d policy.Document, e policy.CELException) []policy.Proble
 		if r.Kind == "" || slices.Contains(known, r.Kind) {
 			continue
 		}
-		hint := didYouMean(policy.Nearest(r.Kind, known))
+		hint := policy.DidYouMean(policy.Nearest(r.Kind, known))
 		if r.Kind == "ClusterPolicy" || r.Kind == "Policy" {
 			hint = ": exceptions to it are PolicyExceptions of kyverno.io/v2"
 		}

@@ -170,7 +170,14 @@ func work(ctx context.Context, q request, checker Checker) (a answer) {
 
 func failed(q request, err error) *Failed {
 	f := &Failed{Message: err.Error()}
-	if absent, ok := errors.AsType[*tree.AbsentError](err); ok && q.Change != nil && absent.GitDir == q.Change.GitDir {
+	dir := ""
+	switch {
+	case q.Change != nil:
+		dir = q.Change.GitDir
+	case q.Query != nil:
+		dir = q.Query.GitDir
+	}
+	if absent, ok := errors.AsType[*tree.AbsentError](err); ok && absent.GitDir == dir {
 		f.Absent = absent.IDs
 	}
 	return f

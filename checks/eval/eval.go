@@ -7,6 +7,7 @@ package eval
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -38,7 +39,8 @@ type Input struct {
 	Trace     bool      // say why, of each rule and object
 }
 
-// Run reviews all objects. Errors of the files are in the report; it fails if the context ends.
+// Run reviews all objects. Errors of the files are in the report. It fails if there is nothing to review or to review it
+// with, and if the context ends.
 func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 	r := &recorder{Evaluation: report.Evaluation{Results: []report.EvaluationResult{}, Errors: []report.Problem{}}}
 	options := engine.Options{Now: in.Now}
@@ -86,8 +88,14 @@ func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 			r.trace(&review, traces)
 		}
 	}
-	if err := ctx.Err(); err != nil {
+	switch err := ctx.Err(); {
+	case err != nil:
 		return nil, err
+	case len(r.Errors) > 0: // that is a failure
+	case r.Stats.Policies == 0 && !rules.HavePolicies(in.Policies):
+		return nil, errors.New("there are no policies in the files of policies")
+	case r.Stats.Resources == 0:
+		return nil, errors.New("there are no resources in the files of resources")
 	}
 	r.finish()
 	return &r.Evaluation, nil

@@ -42,6 +42,11 @@ func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 	}
 	for _, c := range view.CausesOf(r, view.ByPlace(r.Findings)) {
 		p := c.Problem()
+		for _, one := range c.List { // that of the first cause stands for all: the message has the others
+			if p.Path == "" {
+				p.Path, p.Line = one.Path, one.Line
+			}
+		}
 		for _, w := range c.Waiting() {
 			var items []string
 			for _, item := range w.Items {

@@ -58,7 +58,7 @@ func checkJUnit(w io.Writer, r *report.Report, _ Options) error {
 		check.add(junitProblem(cmp.Or(view.KnownPlace(p.Path, p.Line, p.Column), "check"), p))
 	}
 	for _, p := range view.NotChecked(r.NotChecked, r.Causes) {
-		check.add(junitCase{Name: Line(view.Place(p.Path, p.Line, 0)), Class: "lintel",
+		check.add(junitCase{Name: Line(view.Place(p.Path, p.Line, 0)), Class: "lintel", File: Line(p.Path), Line: p.Line,
 			Skipped: &junitCause{Message: Line(p.Message)}})
 	}
 	if len(r.Errors) == 0 {

@@ -66,3 +66,30 @@ func TestEveryFormatNamesWhatWasNotChecked(t *testing.T) {
 		}
 	}
 }
+
+// What a CI system shows on lines of files has a place for each unchecked part, also where several causes are one
+// annotation.
+func TestUncheckedPartsHavePlaces(t *testing.T) {
+	r := &report.Report{Conclusion: report.Neutral}
+	for i, id := range []string{"a", "b"} {
+		place := fmt.Sprintf("apps/%s.yaml", id)
+		r.Causes = append(r.Causes, report.Cause{ID: id, Kind: report.CauseSource, What: "chart " + id, Reason: "it is gone",
+			Path: place, Line: 13 + i, Roots: 1})
+		r.NotChecked = append(r.NotChecked, report.NotChecked{Root: "HelmRelease/shop/" + id, Path: place, Line: 13 + i,
+			Reason: "chart " + id + ": it is gone", Cause: id})
+	}
+	for name, want := range map[string][]string{
+		"github": {"::warning file=apps/a.yaml,line=13,title=Lintel%3A not checked::2 remote sources could not be fetched: it is gone"},
+		"junit":  {`file="apps/a.yaml" line="13"`, `file="apps/b.yaml" line="14"`},
+	} {
+		var b strings.Builder
+		if err := Write(name, &b, r, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range want {
+			if !strings.Contains(b.String(), s) {
+				t.Errorf("%s: %q is not in\n%s", name, s, b.String())
+			}
+		}
+	}
+}

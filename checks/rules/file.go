@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -58,6 +60,16 @@ func (f File) Source() policy.Source {
 
 // Documents returns the objects of the file, and its errors.
 func (f File) Documents() ([]policy.Document, []policy.Problem) { return policy.Documents(f.Source()) }
+
+// HavePolicies reports whether files have a policy, a binding of one, or an error that may hide one.
+func HavePolicies(files []File) bool {
+	return slices.ContainsFunc(files, func(f File) bool {
+		documents, problems := f.Documents()
+		return len(problems) > 0 || slices.ContainsFunc(documents, func(d policy.Document) bool {
+			return engine.IsRule(d.Group(), d.Kind) && d.Kind != "PolicyException"
+		})
+	})
+}
 
 // ForEngine converts files for the engine.
 func ForEngine[T interface{ Source() policy.Source }](files []T) []policy.Source {

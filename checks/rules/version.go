@@ -18,6 +18,10 @@ func (out *Sources) Version(t *tree.Tree) (digest string, looksUp bool) {
 	if data, _, err := t.ReadFile(settings.Path); err == nil {
 		fmt.Fprintf(h, "%q\n", data)
 	}
+	_, unread, _ := settings.Read(t) // without an error: the rules were found in this tree
+	for _, p := range unread {
+		fmt.Fprintf(h, "%q\n", p.String())
+	}
 	for _, list := range [][]Source{out.Policies, out.Exceptions} {
 		fmt.Fprintln(h, len(list))
 		for _, s := range list {

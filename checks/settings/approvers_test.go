@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/lintel-bot/lintel/render/tree/treetest"
@@ -58,5 +59,53 @@ func TestNobodyApprovesWhereSettingsCannotBeRead(t *testing.T) {
 		if got := own.OrganizationApprovers(); got == nil || got.Nobody != nobody {
 			t.Errorf("%s: %+v for the organisation's policies", text, got)
 		}
+	}
+}
+
+// Settings that are there and cannot be read, or have another name, are a problem: the defaults would loosen what they
+// say. A link to a file of the repository is read.
+func TestSettingsThatAreNotReadAreAProblem(t *testing.T) {
+	for _, c := range []struct {
+		name, archive, link string
+		problems            string
+		mode                Mode
+		nobody              bool
+	}{
+		{name: "none", archive: "-- a --\n", mode: ModeEnforce},
+		{name: "a link", archive: "-- s.yaml --\nmode: advisory\n", link: "s.yaml", mode: ModeAdvisory},
+		{name: "a link to nothing", archive: "-- a --\n", link: "s.yaml", mode: ModeEnforce, nobody: true,
+			problems: ".lintel.yaml: is neither a file nor a link to a file of the repository: write the settings into a file"},
+		{name: "a link out of the repository", archive: "-- a --\n", link: "../s.yaml", mode: ModeEnforce, nobody: true,
+			problems: ".lintel.yaml: is neither a file nor a link"},
+		{name: "a folder", archive: "-- .lintel.yaml/a --\n", mode: ModeEnforce, nobody: true,
+			problems: ".lintel.yaml: is neither a file nor a link"},
+		{name: "another name", archive: "-- .lintel.yml --\nmode: advisory\n", mode: ModeEnforce, nobody: true,
+			problems: ".lintel.yml: is not read: rename it to .lintel.yaml, or remove it"},
+		{name: "JSON", archive: "-- .lintel.json --\n{}\n", mode: ModeEnforce, nobody: true, problems: ".lintel.json: is not read"},
+		{name: "both names", archive: "-- .lintel.yml --\nmode: enforce\n-- .lintel.yaml --\nmode: advisory\n",
+			mode: ModeAdvisory, problems: ".lintel.yml: is not read"},
+		{name: "in a folder", archive: "-- apps/.lintel.yml --\nmode: advisory\n", mode: ModeEnforce},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			if c.link != "" {
+				r.Symlink(c.link, Path)
+			}
+			s, problems, err := Read(r.Tree(r.Commit(c.archive)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []string
+			for _, p := range problems {
+				all = append(all, p.String())
+			}
+			got := strings.Join(all, "\n")
+			if !strings.HasPrefix(got, c.problems) || (got == "") != (c.problems == "") || s.Mode != c.mode {
+				t.Errorf("mode %s, problems %q", s.Mode, got)
+			}
+			if nobody := s.AllApprovers().Nobody; nobody != c.nobody || nobody != (s.Sources.Allow != nil) {
+				t.Errorf("nobody approves: %v, sources: %v", nobody, s.Sources.Allow)
+			}
+		})
 	}
 }

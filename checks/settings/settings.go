@@ -26,6 +26,10 @@ import (
 // Path is where a repository keeps its settings.
 const Path = report.SettingsPath
 
+// Paths lists the files that a tree may have its settings in: Path, and the names that are mistaken for it. A file with
+// one of those is a problem, since it is not read.
+func Paths() []string { return []string{Path, ".lintel.yml", ".lintel.json"} }
+
 // Settings are a repository's decisions about its checks. They are read at the tip of the base branch, never from the
 // change. Every field has a default; the file may be empty or missing.
 type Settings struct {
@@ -170,12 +174,20 @@ func (s *Settings) AllApprovers() report.Approvers {
 }
 
 // Read returns the settings of a tree. Invalid settings are problems, which fail the check. The defaults then apply,
-// except that nothing is fetched if the settings restrict sources, and that nobody may approve exceptions. It fails for
+// except that nothing is fetched if the settings may restrict sources, and that nobody may approve exceptions. It fails for
 // errors of the repository.
 func Read(t *tree.Tree) (*Settings, []report.Problem, error) {
 	s, problems, err := read(t)
 	if err != nil {
 		return nil, nil, err
+	}
+	for _, p := range Paths()[1:] {
+		if _, err := t.Entry(p); err == nil {
+			problems = append(problems, report.Problem{Path: p, Message: "is not read: rename it to " + Path + ", or remove it"})
+			if s.written == nil {
+				s = unreadable()
+			}
+		}
 	}
 	s.unowned = !slices.ContainsFunc(OwnersPaths(), func(p string) bool {
 		_, _, err := t.Lookup(p)
@@ -184,26 +196,35 @@ func Read(t *tree.Tree) (*Settings, []report.Problem, error) {
 	return s, problems, nil
 }
 
+// unreadable returns what applies in place of settings that cannot be read. Nothing is fetched: the settings may
+// restrict sources.
+func unreadable() *Settings {
+	s := Default()
+	s.unread, s.Sources.Allow = true, []string{}
+	return s
+}
+
 func read(t *tree.Tree) (*Settings, []report.Problem, error) {
 	s := Default()
 	data, _, err := t.ReadFile(Path)
-	if errors.Is(err, tree.ErrNotExist) {
-		return s, nil, nil
-	}
 	var large *tree.TooLargeError
-	if errors.As(err, &large) {
-		s.unread = true
-		return s, []report.Problem{{Path: Path, Message: large.Error()}}, nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, tree.ErrNotExist):
+		if _, err := t.Entry(Path); err != nil {
+			return s, nil, nil
+		}
+		return unreadable(), []report.Problem{{Path: Path,
+			Message: "is neither a file nor a link to a file of the repository: write the settings into a file"}}, nil
+	case errors.As(err, &large):
+		return unreadable(), []report.Problem{{Path: Path, Message: large.Error()}}, nil
+	case err != nil:
 		return nil, nil, err
 	}
 	problems := parseSettings(data, s)
 	if len(problems) > 0 {
-		s = Default()
-		s.unread = true
-		if bytes.Contains(data, []byte("sources")) {
-			s.Sources.Allow = []string{} // the restriction may be narrower than the part that can be read
+		s = unreadable()
+		if !bytes.Contains(data, []byte("sources")) {
+			s.Sources.Allow = nil
 		}
 	}
 	return s, problems, nil

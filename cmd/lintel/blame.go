@@ -10,7 +10,7 @@ func newBlameCommand() *cobra.Command {
 	var o showOptions
 	var as, color string
 	var chain bool
-	cmd := newCommand("blame", cobra.MaximumNArgs(1), func(cmd *cobra.Command, args []string) error {
+	cmd := newCommand("blame", between(0, 1), func(cmd *cobra.Command, args []string) error {
 		options := outputOptions(color)
 		q := report.Query{Show: report.ShowPlaces, As: as, Chain: chain, Color: options.Color, Width: options.Width}
 		if len(args) == 0 {

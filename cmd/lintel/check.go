@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 type checkOptions struct {
@@ -124,6 +127,9 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	if err := writeDrafts(cmd, o.drafts, rep.Drafts); err != nil {
 		return err
 	}
+	if err := approvesNothing(change, rep); err != nil {
+		return err
+	}
 	if rep.Stats.Policies == 0 && !o.worktree {
 		if file := repo.uncommittedRules(ctx); file != "" {
 			fmt.Fprintln(cmd.ErrOrStderr(), "lintel: "+strconv.Quote(file)+" is not committed and was not checked. Use "+
@@ -132,6 +138,20 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	}
 	if fails(rep, o.failOn) {
 		return exitBlocked
+	}
+	return nil
+}
+
+// approvesNothing returns an error for a file of --approve in which the change has no exception.
+func approvesNothing(change *report.Change, rep *report.Report) error {
+	var known []string
+	for _, e := range rep.Exceptions {
+		known = append(known, e.Path)
+	}
+	for _, name := range change.Approve {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("--approve %s: the change has no exception in this file%s", name, policy.DidYouMean(policy.Nearest(name, known)))
+		}
 	}
 	return nil
 }
@@ -214,7 +234,14 @@ func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 	var b strings.Builder
 	for _, d := range drafts {
 		if d.YAML != "" && folder {
-			if err := writeDraft(cmd, file, &d); err != nil {
+			if !filepath.IsLocal(filepath.FromSlash(d.Path)) {
+				return fmt.Errorf("the drafts could not be written: %q points outside the folder", d.Path)
+			}
+			name := filepath.Join(file, filepath.FromSlash(d.Path))
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				return fmt.Errorf("the drafts could not be written: %q: %w", name, plainCause(err))
+			}
+			if err := writeDraft(cmd, name, d.YAML); err != nil {
 				return err
 			}
 			continue
@@ -226,35 +253,28 @@ func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 		}
 		fmt.Fprintf(&b, "---\n# %s\n%s", strings.Trim(strconv.Quote(d.Path), `"`), d.YAML)
 	}
-	if folder {
+	switch {
+	case folder || b.Len() == 0:
 		return nil
-	}
-	if file == "-" {
+	case file == "-":
 		_, err := fmt.Fprint(cmd.OutOrStdout(), b.String())
 		return err
 	}
-	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-		return fmt.Errorf("the drafts could not be written: %w", err)
-	}
-	return nil
+	return writeDraft(cmd, file, b.String())
 }
 
-// writeDraft writes one draft into a folder and prints where. It does not overwrite a file.
-func writeDraft(cmd *cobra.Command, folder string, d *report.Draft) error {
-	if !filepath.IsLocal(filepath.FromSlash(d.Path)) {
-		return fmt.Errorf("the drafts could not be written: %q points outside the folder", d.Path)
-	}
-	name := filepath.Join(folder, filepath.FromSlash(d.Path))
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return fmt.Errorf("the drafts could not be written: %w", err)
-	}
+// writeDraft writes drafts into a new file and prints where. It does not overwrite a file.
+func writeDraft(cmd *cobra.Command, name, text string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return fmt.Errorf("the drafts could not be written: %w", err)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("the drafts could not be written: %q exists and is kept: remove it, or name another place", name)
 	}
-	_, err = f.WriteString(d.YAML)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("the drafts could not be written: %w", err)
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("the drafts could not be written: %q: %w", name, plainCause(err))
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), "lintel: wrote", strconv.Quote(name))
 	return nil

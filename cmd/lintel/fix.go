@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,7 +22,7 @@ type fixOptions struct {
 
 func newFixCommand() *cobra.Command {
 	var o fixOptions
-	cmd := newCommand("fix", cobra.MinimumNArgs(1), func(cmd *cobra.Command, args []string) error {
+	cmd := newCommand("fix", between(1, 0), func(cmd *cobra.Command, args []string) error {
 		return runFix(cmd, args, o)
 	})
 	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with 1 if something would be rewritten")
@@ -99,7 +98,7 @@ func fixFiles(args []string) ([]string, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", arg, err)
+			return nil, err
 		}
 	}
 	slices.Sort(files)

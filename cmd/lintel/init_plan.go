@@ -35,9 +35,7 @@ func (o initOptions) planner(b *beginning) *planner {
 		}
 	}
 	if b.layout != nil && len(b.layout.Problems) > 0 {
-		wrong := b.layout.Problems[0]
-		p.notes = append(p.notes, fmt.Sprintf("The existing settings are not valid: %s:%d: %s.", wrong.Path, wrong.Line,
-			wrong.Message))
+		p.notes = append(p.notes, fmt.Sprintf("The existing settings are not valid: %s.", b.layout.Problems[0]))
 	}
 	return p
 }

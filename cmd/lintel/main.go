@@ -6,13 +6,17 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/output"
 )
@@ -60,8 +64,32 @@ func run() int {
 	default:
 		code = exitUnable
 	}
-	fmt.Fprintf(os.Stderr, "lintel: %s\n", visible(err.Error()))
+	fmt.Fprintf(os.Stderr, "lintel: %s\n", visible(sentence(err)))
 	return int(code)
+}
+
+// together matches what cobra prints about flags that exclude each other.
+var together = regexp.MustCompile(`^if any flags in the group .*; \[(.*)\] were all set$`)
+
+// sentence returns the text of an error for a person: what to do about it, and not what the libraries call it.
+func sentence(err error) string {
+	message := err.Error()
+	if failed, ok := errors.AsType[*sandbox.Failed](err); ok && len(failed.Absent) > 0 {
+		message += `: if it is a partial clone, "git fetch --refetch --no-filter" gets them`
+	}
+	if of, ok := errors.AsType[*fs.PathError](err); ok { // without the call that failed, and the folders above the present one
+		name := of.Path
+		if here, err := os.Getwd(); err == nil && filepath.IsAbs(name) {
+			if below, err := filepath.Rel(here, name); err == nil && filepath.IsLocal(below) {
+				name = filepath.ToSlash(below)
+			}
+		}
+		message = strings.Replace(message, of.Error(), name+": "+of.Err.Error(), 1)
+	}
+	if flags := together.FindStringSubmatch(message); flags != nil {
+		message = "--" + strings.ReplaceAll(flags[1], " ", " and --") + " cannot be given together: remove one"
+	}
+	return message
 }
 
 // commandTexts are the help texts of the commands. A text begins with == and the usage of the command; then come a line
@@ -81,6 +109,16 @@ func newCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command,
 		Args: args, RunE: run}
 }
 
+// between accepts a number of arguments; most 0 is any number.
+func between(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || most > 0 && len(args) > most {
+			return fmt.Errorf("the number of arguments does not fit: write lintel %s", cmd.Use)
+		}
+		return nil
+	}
+}
+
 func newRootCommand() *cobra.Command {
 	root := newCommand("lintel", nil, nil)
 	root.SilenceUsage, root.SilenceErrors = true, true
@@ -95,5 +133,15 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(newHelpTopics()...)
 	root.AddCommand(newManCommand())
 	addCompletions(root)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help": // of what there is
+			cmd.Args = func(_ *cobra.Command, names []string) error { _, _, err := root.Find(names); return err }
+		case "completion": // for a shell that there is
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 	return root
 }

@@ -15,7 +15,7 @@ import (
 
 // newManCommand returns the command that writes the manual pages, for people who make packages.
 func newManCommand() *cobra.Command {
-	cmd := newCommand("man", cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
+	cmd := newCommand("man", between(1, 1), func(cmd *cobra.Command, args []string) error {
 		if err := os.MkdirAll(args[0], 0o755); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/render/remote"
 )
@@ -61,8 +62,8 @@ func (o *policyOptions) apply(cmd *cobra.Command, repo *repository, change *repo
 		if err != nil {
 			return fmt.Errorf("--policy: %w", err)
 		}
-		if len(files) == 0 {
-			return fmt.Errorf("--policy: there are no manifests in %s", p)
+		if !rules.HavePolicies(files) {
+			return fmt.Errorf("--policy: there are no policies in %s", p)
 		}
 		for _, f := range files {
 			change.PolicyFiles = append(change.PolicyFiles, report.PolicyFile{Path: repo.named(ctx, f.Path), Data: f.Data})

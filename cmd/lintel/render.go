@@ -8,7 +8,7 @@ import (
 
 func newRenderCommand() *cobra.Command {
 	var o showOptions
-	cmd := newCommand("render", cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
+	cmd := newCommand("render", between(1, 1), func(cmd *cobra.Command, args []string) error {
 		return runShow(cmd, o, report.Query{Show: report.ShowObjects, Root: report.RootName{Name: args[0]}})
 	})
 	o.flags(cmd)

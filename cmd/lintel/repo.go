@@ -48,6 +48,10 @@ func openRepository(ctx context.Context, dir string) (*repository, error) {
 	out, err := r.run(ctx, nil, "rev-parse", "--is-inside-work-tree", "--is-shallow-repository", "--absolute-git-dir",
 		"--path-format=absolute", "--git-common-dir", "--git-path", "objects", "--git-path", "index", "--show-prefix")
 	if err != nil {
+		if _, at, ok := strings.Cut(err.Error(), "dubious ownership in repository at "); ok {
+			return nil, fmt.Errorf("%s is in a git repository of another user: if you trust it, run "+
+				"git config --global --add safe.directory %s", dir, at)
+		}
 		return nil, fmt.Errorf("%s is not in a git repository: %w", dir, err)
 	}
 	lines := append(strings.Split(out, "\n"), "") // the prefix is empty at the top

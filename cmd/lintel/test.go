@@ -29,7 +29,7 @@ type testOptions struct {
 
 func newTestCommand() *cobra.Command {
 	var o testOptions
-	cmd := newCommand("test", cobra.MinimumNArgs(1), func(cmd *cobra.Command, args []string) error {
+	cmd := newCommand("test", between(1, 0), func(cmd *cobra.Command, args []string) error {
 		return runTest(cmd, o, args)
 	})
 	f := cmd.Flags()

@@ -259,6 +259,14 @@ func Nearest(name string, names []string) string {
 	return best
 }
 
+// DidYouMean returns the end of a message about an unknown name: the question for the nearest one, if there is one.
+func DidYouMean(near string) string {
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf(": did you mean %q?", near)
+}
+
 // editDistance is the Levenshtein distance, or limit when it is at least that.
 func editDistance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > 80 || len(b) > 80 {

@@ -48,7 +48,7 @@ type AbsentError struct {
 }
 
 func (e *AbsentError) Error() string {
-	return fmt.Sprintf("the repository lacks %d files that its commits name (object %s)", len(e.IDs), e.IDs[0])
+	return fmt.Sprintf("objects that its commits name are missing, such as %s", e.IDs[0])
 }
 
 // Is makes it match ErrNoObject.
@@ -164,6 +164,11 @@ func (o *Objects) object(name string) (id, kind string, data []byte, err error) 
 // answer reads git's answer for one name. The lock is held.
 func (o *Objects) answer(name string) (id, kind string, data []byte, err error) {
 	header, err := o.out.ReadString('\n')
+	if errors.Is(err, io.EOF) && o.partial() { // git before 2.45 ends at an object that it may not fetch
+		o.absent[name] = true
+		o.broken = o.absentError(name)
+		return "", "", nil, o.broken
+	}
 	if err != nil {
 		return "", "", nil, o.fail(err)
 	}
@@ -193,6 +198,17 @@ func (o *Objects) answer(name string) (id, kind string, data []byte, err error) 
 		return "", "", nil, o.fail(err)
 	}
 	return fields[0], fields[1], data, nil
+}
+
+// partial reports whether the repository is a partial clone, which fetches objects when they are read.
+func (o *Objects) partial() bool {
+	git, err := gitcmd.Find(o.config.Git)
+	if err != nil {
+		return false
+	}
+	_, err = gitcmd.Call{Git: git, Options: []string{"--git-dir=" + o.config.GitDir}, Env: gitcmd.Isolated(os.DevNull),
+		Args: []string{"config", "--get-regexp", `^remote\..*\.promisor$`}}.Run(context.Background())
+	return err == nil
 }
 
 func (o *Objects) fail(err error) error {
