@@ -26,6 +26,7 @@ func (t *Trees) Stopped(p *Pair) (at origin.Place, old, ok bool) {
 	deployers := t.Base.Roots.Deployers(p.Root)
 	id := admission.IdentityOf(p.Old.Object)
 	objects := []kindName{{id.Kind, id.Name}} // that are deployed no more
+	asked := map[*deploy.Deployment]bool{}
 	for seen := map[string]bool{}; ; {
 		for len(queue) > 0 {
 			name := queue[0]
@@ -63,7 +64,12 @@ func (t *Trees) Stopped(p *Pair) (at origin.Place, old, ok bool) {
 			return at, false, true
 		}
 		objects = nil
+		var above []*deploy.Deployment
 		for _, d := range deployers {
+			if asked[d] {
+				continue
+			}
+			asked[d] = true
 			if at, old, ok := t.redirected(d); ok {
 				return at, old, true
 			}
@@ -71,9 +77,10 @@ func (t *Trees) Stopped(p *Pair) (at origin.Place, old, ok bool) {
 				return at, false, true
 			}
 			queue, objects = append(queue, d.Where.Path), append(objects, kindName{d.Object.Kind, d.Object.Name})
+			above = append(above, t.Base.Roots.Holders(d)...)
 		}
 		of = func(string) bool { return true }
-		if deployers = nil; len(queue) == 0 {
+		if deployers = above; len(queue)+len(above) == 0 {
 			return origin.Place{}, false, false
 		}
 	}

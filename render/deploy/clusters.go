@@ -141,6 +141,15 @@ func (d *Deployment) file() string {
 	return d.Where.Path
 }
 
+// Holders lists the deployments that contain the object of a deployment, and the one that prints it.
+func (s *Set) Holders(one *Deployment) []*Deployment {
+	list := s.found().holding(one)
+	if one.from != nil {
+		list = append(list, one.from)
+	}
+	return slices.DeleteFunc(list, func(other *Deployment) bool { return other == one })
+}
+
 // holding lists the deployments of folders that contain the object of a deployment, which is in a file or in a root
 // without a deployment. It may be one of them itself.
 func (w *worklist) holding(one *Deployment) (list []*Deployment) {
