@@ -11,6 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -306,11 +307,20 @@ func (t *Trees) redirected(d *deploy.Deployment) (at origin.Place, old, ok bool)
 		return at, false, false
 	}
 	where := now.Where
-	if now.Name == d.Name && now.Path != d.Path && now.PathWhere.Path != "" {
-		where = now.PathWhere
-	} else if now.Name == d.Name && d.Release != nil && now.Release != nil {
-		if at, ok := now.Release.Revalued(d.Release); ok {
-			where = at
+	if now.Name == d.Name {
+		var revalued gitops.Position
+		if d.Release != nil && now.Release != nil {
+			revalued, _ = now.Release.Revalued(d.Release)
+		}
+		switch {
+		case revalued.Path != "":
+			where = revalued
+		case t.gone(d.Element.Path, d.Element.Line):
+			where = now.Element
+		case now.Path != d.Path && now.PathWhere.Path != "":
+			where = now.PathWhere
+		case now.To != d.To && now.ToWhere.Path != "":
+			where = now.ToWhere
 		}
 	}
 	return placeAt(where.Path, where.Line, "have this object deploy what it deployed before"), false, t.changed[where.Path]

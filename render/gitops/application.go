@@ -66,6 +66,9 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 	}
 	d.Namespace, d.NamespaceWhere = known(app, "spec", "destination", "namespace"), app.position("spec", "destination", "namespace")
 	d.Cluster, d.To = r.argoCluster(app.get("spec", "destination"))
+	if d.ToWhere = app.position("spec", "destination", "name"); app.present("spec", "destination", "server") {
+		d.ToWhere = app.position("spec", "destination", "server")
+	}
 	d.Created = argoNamespace(app)
 	for _, option := range app.elements("spec", "syncPolicy", "syncOptions") {
 		d.Replace = d.Replace || option.text() == "Replace=true"

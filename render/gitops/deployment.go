@@ -235,6 +235,7 @@ type Deployment struct {
 	Where     Position // of the object
 	Element   Position // of what a generator made the Application from: an element of a list, or a file; zero: unknown
 	PathWhere Position // its path field
+	ToWhere   Position // the field that says which cluster
 }
 
 // Directory selects the manifests of a folder (https://argo-cd.readthedocs.io/en/stable/user-guide/directory/).

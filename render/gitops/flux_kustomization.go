@@ -104,6 +104,7 @@ func (r *reader) fluxDeployment(root *field, kind Kind) Deployment {
 	}
 	return Deployment{
 		Kind: kind, Path: r.where.Path, Object: r.object, Name: r.object.Name, Where: r.where, Cluster: people, To: to,
+		ToWhere:  spec.position("kubeConfig"),
 		Metadata: Metadata{valuesOf(spec.get("commonMetadata", "labels")), valuesOf(spec.get("commonMetadata", "annotations"))},
 	}
 }
