@@ -136,7 +136,7 @@ func (m *maskedFiles) tell(v *mask.Values) error {
 			continue
 		}
 		for name, role := range m.named(key.tree, path.Dir(key.path)) {
-			if role > mask.Patch {
+			if role >= mask.Settings {
 				if data, _, err := key.tree.ReadFile(name); err == nil {
 					mask.Read(name, data, role).AddTo(v)
 				}

@@ -16,20 +16,15 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// layout lists the roots, their clusters and the policies of the tree; with Before, also the roots that differ.
+// layout lists the roots and the policies of the tree; with Before, also the roots that differ.
 func (s *shower) layout(ctx context.Context) (*report.Layout, error) {
 	head, err := s.commit(s.tree)
 	if err != nil {
 		return nil, err
 	}
 	out := &report.Layout{Roots: []report.LaidRoot{}, Problems: s.problems}
-	of := s.settings.Of(head.Roots)
 	for _, r := range head.Roots.List() {
-		laid := report.LaidRoot{Name: r.Name, Kind: r.As.String(), Path: r.Path, By: head.Roots.DeployedBy(r.Root),
-			Clusters: slices.DeleteFunc(of(r.Root), func(name string) bool { return name == "" })}
-		if d := head.Roots.Deployment(r.Root); d != nil {
-			laid.Destination = destination(d.Cluster)
-		}
+		laid := report.LaidRoot{Name: r.Name, Kind: r.As.String(), Path: r.Path, By: head.Roots.DeployedBy(r.Root)}
 		if r.Kind == roots.Chart && len(laid.By) == 0 {
 			laid.Values = s.values(r.Path)
 		}
@@ -142,14 +137,6 @@ func deploys(ctx context.Context, set *deploy.Set, r roots.Root) (string, error)
 		b.Write(data)
 	}
 	return b.String(), nil
-}
-
-// destination returns the cluster that an object of Argo CD or Flux names, or "" for its own cluster.
-func destination(cluster string) string {
-	if cluster == "in-cluster" || strings.TrimSuffix(cluster, "/") == "https://kubernetes.default.svc" {
-		return ""
-	}
-	return cluster
 }
 
 // values lists the values files in a chart's folder, except for its values.yaml.

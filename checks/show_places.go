@@ -103,7 +103,7 @@ func blameLines(res *render.Resource, originOf func(pointer string) origin.Place
 		if n := i - first; n > 0 && blocks[first+1] {
 			l.Line = rendered.LineOf(place, n).StartLine
 		} else if n == 0 {
-			if l.Chain = blameLinks(place); secret && mask.InData(at) {
+			if l.Chain = blameLinks(place); secret && mask.InData(resourceOf(res).APIVersion, at) {
 				hideLinks(l.Chain)
 			}
 		}

@@ -48,18 +48,28 @@ func suggestLines(set *deploy.Set, files *maskedFiles, findings []report.Finding
 		for _, i := range byPath[paths[k]] {
 			f := &findings[i]
 			w, ok := wish(f)
-			if !ok {
-				continue
+			why := "the value that sets it is not known"
+			switch {
+			case file != nil && file.Encrypted:
+				f.Origin.Advice, why = withSOPS, withSOPS
+			case file == nil:
+				why = "the file is a template, or too large to edit"
+			case ok:
+				f.Suggestion.Diff, why = file.Diff(w.Origin, w.Field, w.Suggestion)
 			}
-			f.Suggestion.Diff = file.Diff(w.Origin, w.Field, w.Suggestion)
 			if d := f.Suggestion.Diff; d != nil && !files.showable(f.Origin.Path, d) {
-				f.Suggestion.Diff = nil
+				f.Suggestion.Diff, why = nil, "its lines show a value of a Secret"
 			}
 			if f.Suggestion.Diff != nil {
 				others := others(set, reach, f)
 				f.Suggestion.Shared, f.Suggestion.SharedWith = len(others), others[:min(len(others), maxShared)]
 			}
-			if asked(f) && writable(f) {
+			if !asked(f) || !violation(f) {
+				continue
+			}
+			if why = cmp.Or(unwritable(f), why); why != "" {
+				perPath[k] = append(perPath[k], report.SourceEdit{Path: paths[k], Why: why, Findings: []int{i}})
+			} else {
 				wishes, of = append(wishes, w), append(of, i)
 			}
 		}
@@ -76,6 +86,9 @@ func suggestLines(set *deploy.Set, files *maskedFiles, findings []report.Finding
 	})
 	return slices.Concat(perPath...)
 }
+
+// withSOPS is the advice for a file that SOPS encrypted.
+const withSOPS = "edit the file with sops: it is encrypted, and sops refuses what another editor changed"
 
 // maxShared is how many of the other roots of a file a suggestion names.
 const maxShared = 10
@@ -104,14 +117,24 @@ func others(set *deploy.Set, reach []roots.Root, f *report.Finding) (names []str
 	return names
 }
 
-// writable reports whether a finding's suggestion can be written as it is: the finding is a violation, its lines are
-// known and are those of the field, and the suggestion has no placeholder.
-func writable(f *report.Finding) bool {
-	o, s := f.Origin, f.Suggestion
+// violation reports whether a finding violates a rule, with or without blocking.
+func violation(f *report.Finding) bool {
 	state := view.StateOf(f)
-	return s.Diff != nil && (f.Result == report.Fail || f.Result == report.Warn) &&
-		(state == view.Blocking || state == view.Warning) && !strings.Contains(s.YAML, explain.Placeholder) &&
-		(o.Set != nil || o.Advice == "" && (o.How != report.Enclosing || o.Missing != ""))
+	return (f.Result == report.Fail || f.Result == report.Warn) && (state == view.Blocking || state == view.Warning)
+}
+
+// unwritable says why a finding's suggestion cannot be written as it is; "" if it can: it has no placeholder, and its
+// lines are those of the field.
+func unwritable(f *report.Finding) string {
+	switch o := f.Origin; {
+	case o.Set == nil && o.Advice != "":
+		return o.Advice
+	case o.Set == nil && o.How == report.Enclosing && o.Missing == "":
+		return "its line is not known for sure"
+	case strings.Contains(f.Suggestion.YAML, explain.Placeholder):
+		return "a person has to choose the value"
+	}
+	return ""
 }
 
 // showable reports whether the lines of a file that an edit shows contain no masked value. It replaces the line above
@@ -169,10 +192,10 @@ func written(edits []report.SourceEdit) (out []string) {
 func unmasked(rep *report.Report, before []string) {
 	var kept []report.SourceEdit
 	for i, now := range written(rep.Edits) {
-		if e := rep.Edits[i]; now == before[i] && !slices.ContainsFunc(e.Findings, func(k int) bool {
+		if e := rep.Edits[i]; now == before[i] && (e.Why != "" || !slices.ContainsFunc(e.Findings, func(k int) bool {
 			s := rep.Findings[k].Suggestion
 			return s == nil || s.Diff == nil
-		}) {
+		})) {
 			kept = append(kept, e)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/checks/starter"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
@@ -62,6 +63,9 @@ func (p *pairs) unread(file string) error {
 	}
 	test := set.PolicyTests().Of(file)
 	if test == "" && (!set.Unread(file) || p.isRead(file)) {
+		return nil
+	}
+	if data, _, err := p.sides.Trees.Head.Tree.ReadFile(file); err == nil && starter.Has(data) {
 		return nil
 	}
 	resources, _, problem, err := p.sides.Head.Renderer.Manifest(file)

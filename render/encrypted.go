@@ -114,7 +114,7 @@ func (b *builder) decrypted(p *plan, dir, name string) (text []byte, real string
 	editor.KeepLines = true
 	var edits []*doc.Edit
 	for i, d := range documents {
-		if _, sops := doc.Field(d, "sops"); sops == nil {
+		if !doc.Encrypted(d) {
 			return failed("is not encrypted by SOPS, and ksops refuses it")
 		}
 		_, metadata := doc.Field(d, "metadata")

@@ -96,9 +96,9 @@ func (p *placing) endOf(n *yaml.Node) int {
 }
 
 // unmeasured removes columns that reveal the length of a Secret's values.
-func unmeasured(places []report.EvaluationPlace) {
+func unmeasured(apiVersion string, places []report.EvaluationPlace) {
 	for i := range places {
-		if mask.InData(places[i].Field) {
+		if mask.InData(apiVersion, places[i].Field) {
 			places[i].EndColumn = 0
 		}
 	}

@@ -96,7 +96,7 @@ func TestExcerpts(t *testing.T) {
 		}
 	}
 	places := []report.EvaluationPlace{{Field: "/data/a", EndColumn: 9}, {Field: "/metadata/name", EndColumn: 9}}
-	if unmeasured(places); places[0].EndColumn != 0 || places[1].EndColumn != 9 {
+	if unmeasured("v1", places); places[0].EndColumn != 0 || places[1].EndColumn != 9 {
 		t.Errorf("%+v", places)
 	}
 }

@@ -52,7 +52,7 @@ func (r *recorder) add(at *placed, path string, answers []engine.Result) {
 			out.Fields = a.Fields
 			out.Places = places.of(a.Fields)
 			if mask.IsSecret(o) {
-				unmeasured(out.Places)
+				unmeasured(resource.APIVersion, out.Places)
 			}
 			r.excerpt(path, &places, out.Places)
 		}

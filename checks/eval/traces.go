@@ -13,6 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/explain"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // maxValue limits the bytes of a value in a trace. Longer values are left out, since a cut value of a Secret would not
@@ -49,9 +50,10 @@ func (r *recorder) trace(v *Review, traces []engine.Trace) {
 
 // hidden are the values of the Secrets that a review is about. They are masked even if they are short.
 type hidden struct {
-	is    bool // the review is about a Secret
-	exact map[string]bool
-	parts []string
+	is         bool   // the review is about a Secret
+	apiVersion string // its API version
+	exact      map[string]bool
+	parts      []string
 }
 
 // minPart is the minimum number of bytes of a value that is masked as a part of a text, too.
@@ -62,14 +64,23 @@ func secretsOf(objects ...admission.Object) (h hidden) {
 		if !mask.IsSecret(o) {
 			continue
 		}
-		h.is = true
-		for field, v := range o {
-			if mask.InData("/" + field) {
-				h.take(v)
-			}
-		}
+		h.is, h.apiVersion = true, review.Named(o).APIVersion
+		h.takeFields("", o)
 	}
 	return h
+}
+
+// takeFields adds the values of a Secret below a pointer.
+func (h *hidden) takeFields(at string, fields map[string]any) {
+	for key, v := range fields {
+		at := at + jsonpointer.Join(key)
+		inner, _ := v.(map[string]any)
+		if mask.InData(h.apiVersion, at) {
+			h.take(v)
+		} else {
+			h.takeFields(at, inner)
+		}
+	}
 }
 
 // take adds all scalars of a value.
@@ -118,7 +129,7 @@ func (h *hidden) hide(text string) string {
 
 // text returns a value as JSON, masked.
 func (h *hidden) text(v explain.Value) string {
-	if h.is && mask.InData(v.Name) {
+	if h.is && mask.InData(h.apiVersion, v.Name) {
 		return report.Hidden
 	}
 	var b bytes.Buffer
@@ -139,17 +150,13 @@ func (h *hidden) text(v explain.Value) string {
 func (h *hidden) without(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		secret := mask.IsSecret(v)
-		if !h.is && !secret {
+		if !h.is && !mask.IsSecret(v) {
 			return v
 		}
+		_, v = mask.Objects(nil, v)
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			if secret && mask.InData("/"+k) {
-				out[k] = report.Hidden
-			} else {
-				out[k] = h.without(e)
-			}
+			out[k] = h.without(e)
 		}
 		return out
 	case []any:

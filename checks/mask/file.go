@@ -20,7 +20,8 @@ type Role int
 // The roles, the most confidential last.
 const (
 	Plain        Role = iota // an ordinary file
-	Patch                    // a patch of Secrets, or of objects that may be Secrets
+	Patch                    // a patch of objects that may be Secrets
+	SecretPatch              // a patch of Secrets
 	Settings                 // lines of KEY=value that become a Secret
 	Confidential             // the whole file is a value of a Secret
 )
@@ -57,7 +58,7 @@ func read(name string, data []byte, role Role, depth int) *File {
 		f.whole(role)
 	case depth > maxDepth && suspicious().MatchString(text):
 		f.whole(Confidential)
-	case role == Patch, suspicious().MatchString(text):
+	case role >= Patch, suspicious().MatchString(text):
 		f.read(name, text, role)
 	}
 	return f
@@ -214,7 +215,7 @@ var (
 
 // guess masks what may be a value of a Secret in lines that are no YAML.
 func (f *File) guess(from, to int, role Role) {
-	all := role == Patch || ofSecrets().MatchString(strings.Join(f.lines[from:to], "\n"))
+	all := role >= Patch || ofSecrets().MatchString(strings.Join(f.lines[from:to], "\n"))
 	for i := from; i < to; i++ {
 		line := f.lines[i]
 		m := keyed().FindStringSubmatch(line)
@@ -261,7 +262,7 @@ var (
 
 // nested reads a text in the file as a document of its own; nil if it contains no value of a Secret.
 func (f *File) nested(name, text string, role Role) *File {
-	if role != Patch && !strings.ContainsAny(text, "\n{:") {
+	if role < Patch && !strings.ContainsAny(text, "\n{:") {
 		return nil
 	}
 	inner := read(name, []byte(text), role, f.depth+1)

@@ -6,7 +6,8 @@
 // A value is masked
 //
 //   - by its place, whatever it is: in objects, in lines of files from which Secrets are made, and where a finding
-//     about it points;
+//     about it points. In a Secret, all places count but the known ones of something else, so that a misspelled or
+//     misplaced key hides its value, too;
 //   - by its content, in all other texts, if the text is unlikely to contain it for another reason. Such a value has at
 //     least eight characters, and is no dictionary word: letters in one case, or with the first one in upper case.
 //     Ports, quantities, names of images and words of settings are shorter. A word in a policy's description stays;
@@ -24,11 +25,13 @@ package mask
 
 import (
 	"encoding/json"
-	"maps"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // changed replaces a value that differs from that of the other version of the object.
@@ -38,11 +41,30 @@ const changed = "(changed)"
 // (https://kubernetes.io/docs/reference/labels-annotations-taints/).
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// kind is the kind of Secrets. The group is ignored, so that a misspelled version does not disable masking.
+// kind is the kind of Secrets. Its letter case and the group are ignored, so that a misspelled kind or version does not
+// disable masking.
 const kind = "Secret"
+
+func isKind(text string) bool { return strings.EqualFold(strings.TrimSpace(text), kind) }
 
 // dataFields are the fields of a Secret that contain its values.
 var dataFields = [...]string{"data", "stringData"}
+
+func isData(field string) bool {
+	return slices.ContainsFunc(dataFields[:], func(name string) bool { return strings.EqualFold(name, field) })
+}
+
+// isEncoded reports whether the values of a field of a Secret are base64.
+func isEncoded(field string) bool { return strings.EqualFold(field, dataFields[0]) }
+
+// plainFields are the fields of a Secret that contain none of its values, each with the length of the longest pointer to
+// a value of it. What is deeper is there by mistake.
+var plainFields = map[string]int{
+	"apiVersion": 1, "kind": 1, "type": 1, "immutable": 1, "metadata/name": 2, "metadata/generateName": 2,
+	"metadata/namespace": 2, "metadata/labels": 3, "metadata/annotations": 3, "metadata/finalizers": 3,
+	"metadata/ownerReferences": 4, "metadata/creationTimestamp": 2, "$patch": 1,
+	"sops": 8, // what SOPS adds to an encrypted file: public keys, and the encrypted key of the data
+}
 
 // Objects returns masked copies of two versions of an object, either of which may be nil. Values that differ get
 // another mask. An object that is no Secret is returned as it is.
@@ -50,23 +72,61 @@ func Objects(was, now map[string]any) (a, b map[string]any) {
 	if !IsSecret(was) && !IsSecret(now) {
 		return was, now
 	}
-	a, b = maps.Clone(was), maps.Clone(now)
-	for _, field := range dataFields {
-		hideField(a, b, field)
+	a, _ = hide(versionOf(was), "", was, now, report.Hidden).(map[string]any)
+	b, _ = hide(versionOf(now), "", now, was, changed).(map[string]any)
+	return a, b
+}
+
+func versionOf(o map[string]any) string {
+	text, _ := o["apiVersion"].(string)
+	return text
+}
+
+// hide returns a value of a Secret at a pointer with the mask, and with a mark where the other version of the Secret has
+// another value.
+func hide(apiVersion, at string, value, other any, mark string) any {
+	child := func(key string, value any) any {
+		same, _ := jsonpointer.Child(other, key)
+		return hide(apiVersion, at+jsonpointer.Join(key), value, same, mark)
 	}
-	for _, o := range []map[string]any{a, b} {
-		meta, _ := o["metadata"].(map[string]any)
-		annotations, _ := meta["annotations"].(map[string]any)
-		for name, text := range annotations {
-			if copyOf(name, text) == nil {
-				continue
-			}
-			meta, annotations = maps.Clone(meta), maps.Clone(annotations)
-			annotations[name] = report.Hidden
-			meta["annotations"], o["metadata"] = annotations, meta
+	inside := InData(apiVersion, at)
+	switch value := value.(type) {
+	case map[string]any:
+		if value == nil || inside && strings.Count(at, "/") > 1 { // the value should be a string
+			break
+		}
+		out := make(map[string]any, len(value))
+		for key, one := range value {
+			out[key] = child(key, one)
+		}
+		return out
+	case []any:
+		if inside {
+			break
+		}
+		out := make([]any, len(value))
+		for i, one := range value {
+			out[i] = child(strconv.Itoa(i), one)
+		}
+		return out
+	case string:
+		if isEncrypted(value) {
+			return value
 		}
 	}
-	return a, b
+	switch {
+	case !inside && !isCopy(at, value):
+		return value
+	case other == nil || reflect.DeepEqual(value, other):
+		return report.Hidden
+	}
+	return mark
+}
+
+// isCopy reports whether a field of a Secret is an annotation with a copy of it.
+func isCopy(at string, value any) bool {
+	name, ok := strings.CutPrefix(at, "/metadata/annotations/")
+	return ok && copyOf(jsonpointer.Unescape(name), value) != nil
 }
 
 // copyOf returns the copy of the object that kubectl, kapp and others store in an annotation of a Secret; nil if it is
@@ -75,8 +135,11 @@ func copyOf(name string, value any) map[string]any {
 	text, _ := value.(string)
 	var copied map[string]any
 	if strings.HasPrefix(strings.TrimSpace(text), "{") && json.Unmarshal([]byte(text), &copied) == nil {
-		for _, field := range dataFields {
-			if copied[field] != nil {
+		if IsSecret(copied) {
+			return copied
+		}
+		for field := range copied {
+			if isData(field) {
 				return copied
 			}
 		}
@@ -88,35 +151,7 @@ func copyOf(name string, value any) map[string]any {
 }
 
 // IsSecret reports whether the values of an object are masked.
-func IsSecret(o map[string]any) bool { return o["kind"] == kind }
-
-// hideField masks the values of a field, and marks the ones that differ.
-func hideField(a, b map[string]any, field string) {
-	was, isMap := a[field].(map[string]any)
-	now, isToo := b[field].(map[string]any)
-	for _, side := range []struct {
-		object map[string]any
-		values map[string]any
-		isMap  bool
-		mark   string
-	}{{a, was, isMap, report.Hidden}, {b, now, isToo, changed}} {
-		if _, there := side.object[field]; !there {
-			continue
-		}
-		if !side.isMap {
-			side.object[field] = side.mark
-			continue
-		}
-		out := make(map[string]any, len(side.values))
-		for key, value := range side.values {
-			old, before := was[key]
-			new, after := now[key]
-			if text, ok := value.(string); ok && isEncrypted(text) {
-				out[key] = text
-			} else if out[key] = report.Hidden; before && after && !reflect.DeepEqual(old, new) {
-				out[key] = side.mark
-			}
-		}
-		side.object[field] = out
-	}
+func IsSecret(o map[string]any) bool {
+	text, _ := o["kind"].(string)
+	return isKind(text)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // names are fields of a report with names and counts, which are never masked. All other strings are searched, including
@@ -40,19 +41,18 @@ func Report(rep *report.Report, v *Values) {
 }
 
 // OfValue reports whether a finding is about a value of a Secret.
-func OfValue(f *report.Finding) bool {
-	return InData(f.Field) && ofSecret(f)
-}
+func OfValue(f *report.Finding) bool { return ofSecret(f, f.Field) }
 
-func ofSecret(f *report.Finding) bool {
-	is := func(r report.Resource) bool { return r.Kind == kind }
+// ofSecret reports whether a field of the resources of a finding is a value of a Secret.
+func ofSecret(f *report.Finding, field string) bool {
+	is := func(r report.Resource) bool { return isKind(r.Kind) && InData(r.APIVersion, field) }
 	return is(f.Resource) || slices.ContainsFunc(f.Resources, is)
 }
 
 // suggestion masks or removes the suggestion of a finding about a value of a Secret.
 func suggestion(f *report.Finding) {
 	s := f.Suggestion
-	if s == nil || !ofSecret(f) || !InData(s.Field) {
+	if s == nil || !ofSecret(f, s.Field) {
 		return
 	}
 	s.Diff = nil
@@ -65,14 +65,23 @@ func suggestion(f *report.Finding) {
 	}
 }
 
-// InData reports whether a field of a Secret, as an RFC 6901 pointer, is one of its values or contains them.
-func InData(field string) bool {
-	for _, name := range dataFields {
-		if field == "/"+name || strings.HasPrefix(field, "/"+name+"/") {
-			return true
-		}
+// InData reports whether a field of a Secret, as an RFC 6901 pointer, is one of its values or contains only such: all
+// fields are that are not known to be something else. A Secret of another API, such as that of a cloud provider, has
+// fields of its own, and values in data and stringData only.
+func InData(apiVersion, field string) bool {
+	if !strings.HasPrefix(field, "/") || field == "/" || field == "/metadata" {
+		return false
 	}
-	return false
+	tokens := slices.Collect(jsonpointer.Tokens(field))
+	group, _, named := strings.Cut(apiVersion, "/")
+	if name := tokens[0]; isData(name) || named && strings.Contains(group, ".") {
+		return isData(name)
+	}
+	name := tokens[0]
+	if name == "metadata" {
+		name += "/" + tokens[1]
+	}
+	return len(tokens) > plainFields[name]
 }
 
 // Texts masks values in all strings of a structure, given by its address. In parts of it that are about a Secret, it
@@ -210,13 +219,13 @@ func (w *walker) walk(v reflect.Value, about []report.Resource) {
 // secrets lists the Secrets that a struct is about.
 func (k *structKind) secrets(v reflect.Value) (list []report.Resource) {
 	if k.resource != nil {
-		if f := v.FieldByIndex(k.resource); f.FieldByName("Kind").String() == kind {
+		if f := v.FieldByIndex(k.resource); isKind(f.FieldByName("Kind").String()) {
 			list = append(list, f.Interface().(report.Resource))
 		}
 	}
 	if k.resources != nil {
 		for _, r := range v.FieldByIndex(k.resources).Interface().([]report.Resource) {
-			if r.Kind == kind {
+			if isKind(r.Kind) {
 				list = append(list, r)
 			}
 		}

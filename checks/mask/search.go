@@ -3,6 +3,7 @@ package mask
 import (
 	"iter"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -43,8 +44,11 @@ func (s *search) number(n *yaml.Node, flow bool) {
 // document searches the document, which is part of a file with a name and a role.
 func (s *search) document(name string, role Role) {
 	root := s.order[0]
-	if role == Patch {
-		s.patch(root)
+	switch role {
+	case Patch:
+		s.patch(root, unknown)
+	case SecretPatch:
+		s.patch(root, "v1")
 	}
 	if root.Kind == yaml.MappingNode && strings.Contains(strings.ToLower(name), "values") &&
 		doc.Text(root, "apiVersion") == "" && doc.Text(root, "kind") == "" {
@@ -80,36 +84,50 @@ func (s *search) object(n *yaml.Node) {
 		if v == nil || doc.Key(key) != "kind" || v.Kind != yaml.ScalarNode {
 			continue
 		}
-		switch doc.Key(v) {
-		case kind:
+		switch {
+		case isKind(doc.Key(v)):
 			is = true
-		case kind + "List":
+		case doc.Key(v) == kind+"List":
 			for _, item := range doc.Items(n, "items") {
-				s.secret(item)
+				s.secret(item, doc.Text(n, "apiVersion"))
 			}
-		case kind + "Generator":
+		case doc.Key(v) == kind+"Generator":
 			s.generator(n)
 		}
 	}
-	if is {
-		s.secret(n)
+	if !is {
+		return
 	}
+	apiVersion := doc.Text(n, "apiVersion")
+	if _, metadata := doc.Field(n, "metadata"); metadata == nil && n != s.order[0] {
+		apiVersion = unknown // a reference to a Secret, such as valuesFrom of Flux
+	}
+	s.secret(n, apiVersion)
 }
 
+// unknown is the API version of a map that may be no Secret, so that only its fields of data are values.
+const unknown = "of.another/api"
+
 // secret masks the values of a Secret.
-func (s *search) secret(n *yaml.Node) {
-	for key, v := range doc.Fields(n) {
-		switch name := doc.Key(key); {
-		case strings.EqualFold(name, "data"), strings.EqualFold(name, "stringData"):
-			s.data(v, strings.EqualFold(name, "data"))
-		case name == "metadata":
-			_, annotations := doc.Field(v, "annotations")
-			for key, v := range doc.Fields(annotations) {
-				if v != nil && copyOf(doc.Key(key), doc.Key(v)) != nil {
-					s.values(v, false)
-				}
-			}
+func (s *search) secret(n *yaml.Node, apiVersion string) { s.fields(n, apiVersion, "") }
+
+// fields masks the values of a Secret below a pointer.
+func (s *search) fields(n *yaml.Node, apiVersion, at string) {
+	n = doc.Deref(n)
+	switch inside := InData(apiVersion, at); {
+	case n == nil:
+	case inside && isData(at[1:]):
+		s.data(n, isEncoded(at[1:]))
+	case n.Kind == yaml.MappingNode:
+		for key, v := range doc.Fields(n) {
+			s.fields(v, apiVersion, at+jsonpointer.Join(doc.Key(key)))
 		}
+	case n.Kind == yaml.SequenceNode:
+		for i, v := range n.Content {
+			s.fields(v, apiVersion, at+jsonpointer.Join(strconv.Itoa(i)))
+		}
+	case inside || isCopy(at, doc.Key(n)):
+		s.values(n, false)
 	}
 }
 
@@ -197,28 +215,31 @@ func (s *search) patches(n *yaml.Node) {
 	if patch == nil || patch.Kind != yaml.ScalarNode {
 		return
 	}
-	if _, target := doc.Field(n, "target"); target != nil && Targeted(target) {
-		s.text(patch, "", Patch)
+	if _, target := doc.Field(n, "target"); target != nil && targeting(target) != Plain {
+		s.text(patch, "", targeting(target))
 		s.seen[patch] = true
 	}
 }
 
-// Targeted reports whether the target of a patch may be a Secret. Its kind is a regular expression for the whole name
+// targeting returns the role of a patch by its target. The kind of a target is a regular expression for the whole name
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/).
-func Targeted(target *yaml.Node) bool {
+func targeting(target *yaml.Node) Role {
 	pattern := doc.Text(target, "kind")
-	if pattern == "" {
-		return true
-	}
 	whole, err := regexp.Compile("^(?:" + pattern + ")$")
-	return err != nil || whole.MatchString(kind)
+	switch {
+	case isKind(pattern):
+		return SecretPatch
+	case pattern == "", err != nil, whole.MatchString(kind):
+		return Patch
+	}
+	return Plain
 }
 
-// patch masks the values that a patch writes into a Secret.
-func (s *search) patch(n *yaml.Node) {
+// patch masks the values that a patch writes into an object of an API version, if it is a Secret.
+func (s *search) patch(n *yaml.Node, apiVersion string) {
 	switch n.Kind {
 	case yaml.MappingNode:
-		s.secret(n) // its own kind does not matter, since the target decides
+		s.secret(n, apiVersion) // its own kind does not matter, since the target decides
 	case yaml.SequenceNode:
 		for _, operation := range n.Content {
 			operation = doc.Deref(operation)
@@ -226,31 +247,18 @@ func (s *search) patch(n *yaml.Node) {
 				continue
 			}
 			_, v := doc.Field(operation, "value")
-			s.written(doc.Text(operation, "path"), v)
+			s.written(doc.Text(operation, "path"), v, apiVersion)
 		}
 	}
 }
 
 // written masks the value that an operation writes to a field of a Secret (RFC 6902).
-func (s *search) written(pointer string, v *yaml.Node) {
-	var tokens []string
-	for t := range jsonpointer.Tokens(pointer) {
-		tokens = append(tokens, t)
+func (s *search) written(pointer string, v *yaml.Node, apiVersion string) {
+	if field, _, below := strings.Cut(strings.TrimPrefix(pointer, "/"), "/"); below && isData(field) {
+		s.values(v, isEncoded(field))
+		return
 	}
-	switch {
-	case len(tokens) == 0:
-		if v != nil {
-			s.secret(v)
-		}
-	case tokens[0] == "data", tokens[0] == "stringData":
-		if len(tokens) == 1 {
-			s.data(v, tokens[0] == "data")
-		} else {
-			s.values(v, tokens[0] == "data")
-		}
-	case len(tokens) == 3 && tokens[2] == lastApplied:
-		s.values(v, false)
-	}
+	s.fields(v, apiVersion, pointer)
 }
 
 // given masks values of charts and substitutions with the name of a password.
@@ -350,8 +358,8 @@ func Names(name string, data []byte) Named {
 		for _, patches := range []string{"patches", "patchesJson6902"} {
 			for item := range listed(d, patches) {
 				_, target := doc.Field(item, "target")
-				if _, file := doc.Field(item, "path"); target != nil && Targeted(target) {
-					out.add(file, Patch)
+				if _, file := doc.Field(item, "path"); target != nil && targeting(target) != Plain {
+					out.add(file, targeting(target))
 				}
 			}
 		}

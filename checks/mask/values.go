@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Values are the values of the Secrets that a check reads. The zero value is empty; a nil one ignores all values. It is
@@ -90,22 +92,38 @@ func (v *Values) secret(namespace, name string) *secret {
 }
 
 func (v *Values) object(s *secret, o map[string]any) {
-	for _, field := range dataFields {
-		values, isMap := o[field].(map[string]any)
-		if !isMap {
-			v.scalars(s, o[field], field == "data")
+	for field, value := range o {
+		values, isMap := value.(map[string]any)
+		if !isData(field) || !isMap {
+			v.fields(s, versionOf(o), jsonpointer.Join(field), value)
 			continue
 		}
 		for key, value := range values {
 			s.keys[key] = true
-			v.scalars(s, value, field == "data")
+			v.scalars(s, value, isEncoded(field))
 		}
 	}
-	meta, _ := o["metadata"].(map[string]any)
-	annotations, _ := meta["annotations"].(map[string]any)
-	for name, text := range annotations {
-		if copied := copyOf(name, text); copied != nil {
-			v.object(s, copied)
+}
+
+// fields adds the values of a Secret below a pointer.
+func (v *Values) fields(s *secret, apiVersion, at string, value any) {
+	switch value := value.(type) {
+	case nil:
+	case map[string]any:
+		for key, one := range value {
+			s.keys[key] = s.keys[key] || InData(apiVersion, at)
+			v.fields(s, apiVersion, at+jsonpointer.Join(key), one)
+		}
+	case []any:
+		for i, one := range value {
+			v.fields(s, apiVersion, at+jsonpointer.Join(strconv.Itoa(i)), one)
+		}
+	default:
+		name, _ := strings.CutPrefix(at, "/metadata/annotations/")
+		if InData(apiVersion, at) {
+			v.add(s, fmt.Sprint(value), isEncoded(at[1:]))
+		} else if isCopy(at, value) {
+			v.object(s, copyOf(jsonpointer.Unescape(name), value))
 		}
 	}
 }
@@ -236,7 +254,7 @@ func (v *Values) find(text string, of []report.Resource, words map[string]bool) 
 // of returns the values of a resource, if it is a Secret. One without a namespace gets a namespace when it is deployed,
 // so all match.
 func (v *Values) of(r report.Resource) (list []*secret) {
-	if r.Kind != kind {
+	if !isKind(r.Kind) {
 		return nil
 	}
 	for _, s := range v.own[r.Name] {

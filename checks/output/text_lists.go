@@ -58,11 +58,7 @@ func initText(w io.Writer, p *report.InitPlan, o Options) error {
 	}
 	for _, f := range p.Files {
 		if !slices.ContainsFunc(p.Policies, func(r report.PlannedRule) bool { return strings.HasPrefix(f.Path, r.Folder+"/") }) {
-			note := "the settings"
-			if len(p.Clusters) > 0 {
-				note += ", with the clusters " + strings.Join(p.Clusters, ", ")
-			}
-			add(f.Action, f.Path, note, f.Reason)
+			add(f.Action, f.Path, "the settings", f.Reason)
 		}
 	}
 	for _, r := range p.Policies {

@@ -8,11 +8,14 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // ByRoot counts the changed resources of each root, in the order of the roots. Changes of a version label only do not
-// count. A folder that an object of Argo CD or Flux deploys counts as that object's root. It fails only if the context
-// ends.
+// count. A folder that an object of Argo CD or Flux deploys counts as that object's root. Policies and exceptions in a
+// folder that nobody is known to deploy do not count: the preview lists them. It fails only if the context ends.
 func ByRoot(ctx context.Context, c Change) (list []report.RootChange, err error) {
 	edits := sorted(editsOf(c.Pairs))
 	deployed := map[string]bool{}
@@ -26,6 +29,7 @@ func ByRoot(ctx context.Context, c Change) (list []report.RootChange, err error)
 		}
 		was, now := e.versions()
 		if diff.Same(was, now) && !e.moved() || e.root.Object == "" && deployed[e.root.Path] ||
+			e.root.Kind == roots.Folder && e.root.Object == "" && isRule(now) && isRule(was) ||
 			was != nil && now != nil && !e.moved() && sameButVersion(was, now) {
 			continue
 		}
@@ -52,4 +56,10 @@ func ByRoot(ctx context.Context, c Change) (list []report.RootChange, err error)
 		list[i].Images = withoutMoved(list[i].Images)
 	}
 	return list, nil
+}
+
+// isRule reports whether an object is a policy or an exception, or there is none.
+func isRule(o map[string]any) bool {
+	id := admission.IdentityOf(o)
+	return o == nil || engine.IsRule(id.Group, id.Kind)
 }

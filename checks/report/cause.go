@@ -41,7 +41,7 @@ type Cause struct {
 
 // toDo is the default advice for each kind of cause.
 var toDo = map[CauseKind]string{
-	CauseSource:  "ask the operator of the server to allow this source, or run \"lintel fetch\" with network access",
+	CauseSource:  "run \"lintel fetch\" with network access, or ask the operator of the server to allow this source",
 	CauseCluster: "compare by hand, or add a manifest of the object to the context in .lintel.yaml",
 	CauseDiffer:  "name the roots of each cluster under clusters in .lintel.yaml",
 }

@@ -151,6 +151,8 @@ func (r *Report) title() string {
 		return strings.Join(parts, ", ") + ", all from causes outside this change"
 	case len(parts) > 0:
 		return strings.Join(parts, ", ")
+	case r.Stats.Policies == 0 && r.Preview.BringsPolicies():
+		return "The base branch has no policies yet: nothing was checked"
 	case r.Stats.Policies == 0:
 		return "No policies in this repository: nothing was checked"
 	case r.Stats.Policies == r.Stats.MatchNothing:

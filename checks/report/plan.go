@@ -13,14 +13,11 @@ type Layout struct {
 
 // LaidRoot is a root of a tree.
 type LaidRoot struct {
-	Name string   `json:"name"`
-	Kind string   `json:"kind"` // as in ListedRoot
-	Path string   `json:"path"`
-	By   []string `json:"by,omitempty"` // files with the objects of Argo CD and Flux that deploy it
-	// Destination is the cluster that such an object names; empty if it names none or its own.
-	Destination string   `json:"destination,omitempty"`
-	Clusters    []string `json:"clusters,omitempty"` // of the settings
-	Values      []string `json:"values,omitempty"`   // of a chart that nobody deploys: files of values beside its own
+	Name   string   `json:"name"`
+	Kind   string   `json:"kind"` // as in ListedRoot
+	Path   string   `json:"path"`
+	By     []string `json:"by,omitempty"`     // files with the objects of Argo CD and Flux that deploy it
+	Values []string `json:"values,omitempty"` // of a chart that nobody deploys: files of values beside its own
 }
 
 // LaidPolicy is a policy of a tree.
@@ -36,8 +33,7 @@ type InitPlan struct {
 	Found    []string      `json:"found"` // what the repository was found to have, for people
 	Files    []PlannedFile `json:"files"`
 	Policies []PlannedRule `json:"policies"`
-	Clusters []string      `json:"clusters"` // that the settings propose
-	Notes    []string      `json:"notes"`    // what to know besides, for people
+	Notes    []string      `json:"notes"` // what to know besides, for people
 	Next     []PlannedStep `json:"next"`
 }
 

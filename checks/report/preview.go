@@ -80,6 +80,11 @@ func added[T interface {
 	return list
 }
 
+// BringsPolicies reports whether the change adds policies, which are in effect after its merge.
+func (p *Preview) BringsPolicies() bool {
+	return p != nil && slices.ContainsFunc(p.Policies, func(o PolicyPreview) bool { return o.Edit == Added })
+}
+
 // Counts returns the sum over the policies of a preview; zero for a nil preview.
 func (p *Preview) Counts() (all PreviewCounts) {
 	if p == nil {

@@ -23,6 +23,8 @@ type Lines struct {
 	inner   map[int]*innerLines // by the first line of the text that contains them
 	made    map[string]bool     // the edits that were tried, and whether each has the suggested effect
 	read    int                 // number of lines that were read to try edits
+
+	Encrypted bool // SOPS encrypted the file, and checks the plain values in it, too
 }
 
 const (
@@ -37,24 +39,30 @@ func LinesOf(data []byte) *Lines {
 		return nil
 	}
 	text := strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n") + "\n"
-	if _, err := doc.Parse("", []byte(text), doc.Limits{}); err != nil {
+	documents, err := doc.Parse("", []byte(text), doc.Limits{})
+	if err != nil {
 		return nil
 	}
 	return &Lines{text: text, lines: strings.Split(text, "\n"), editors: map[int]*doc.Editor{},
-		inner: map[int]*innerLines{}, made: map[string]bool{}}
+		inner: map[int]*innerLines{}, made: map[string]bool{}, Encrypted: slices.ContainsFunc(documents, doc.Encrypted)}
 }
 
-// Diff returns the lines to remove and to add for a suggestion. It returns nil unless the edited file certainly has the
-// suggested content and no other change.
-func (f *Lines) Diff(o *report.Origin, field string, s *report.Suggestion) *report.Diff {
+// Diff returns the lines to remove and to add for a suggestion. It returns nil and the reason unless the edited file
+// certainly has the suggested content and no other change.
+func (f *Lines) Diff(o *report.Origin, field string, s *report.Suggestion) (_ *report.Diff, why string) {
 	if in, at := f.within(o); in != nil {
-		return in.outside(in.Diff(at, field, s))
+		d, why := in.Diff(at, field, s)
+		return in.outside(d), why
 	}
-	p := f.plan(o, field, s)
+	p, why := f.plan(o, field, s)
 	if p == nil {
-		return nil
+		return nil, why
 	}
-	return f.diff(p, p.change)
+	d := f.diff(p, p.change)
+	if d == nil {
+		why = doc.ErrUncertain.Error()
+	}
+	return d, why
 }
 
 // editor returns the editor of the document of a line, and the number of lines before the document.
@@ -80,14 +88,15 @@ type plan struct {
 	indexes []int
 }
 
-func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) *plan {
+// plan returns the edit for a suggestion, or why there is none.
+func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) (_ *plan, why string) {
 	if !f.has(o) || o.EndColumn-1 > len([]rune(f.lines[o.StartLine-1])) {
-		return nil
+		return nil, "it is written on several lines, or without a value"
 	}
 	var value any
 	below, ok := jsonpointer.Below(s.Field, field)
 	if !ok || !s.Remove && yaml.Unmarshal([]byte(s.YAML), &value) != nil {
-		return nil
+		return nil, "the value belongs to another place"
 	}
 	editor, before := f.editor(o.StartLine)
 	p := &plan{place: place{editor, o.StartLine - before, o.StartColumn, o.EndColumn - o.StartColumn}, before: before}
@@ -102,10 +111,15 @@ func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) *plan
 	default:
 		p.change = p.replace(s.Was, value)
 	}
-	if p.change == nil || p.change.Unsafe != "" {
-		return nil
+	switch {
+	case p.change != nil && p.change.Unsafe == "":
+		return p, ""
+	case p.change != nil:
+		return nil, p.change.Unsafe
+	case s.Remove:
+		return nil, "only a value on a line of its own, or of a list, is removed"
 	}
-	return p
+	return nil, doc.ErrUncertain.Error()
 }
 
 // diff returns the lines of a plan's edit.
@@ -167,7 +181,8 @@ func (p place) replace(was string, value any) *doc.Edit {
 	if text, ok := have.(string); ok && text == was {
 		old, value = text, fmt.Sprint(value)
 	}
-	if !reflect.DeepEqual(have, old) {
+	// Clients of Kubernetes read YAML 1.1, in which "yes" is true.
+	if !reflect.DeepEqual(have, old) && doc.Value(s.Node, true) != old {
 		return nil // the line contains a part of the value, or a value from which it is made
 	}
 	edit := p.edit(s)
@@ -260,7 +275,7 @@ func (p *plan) put() {
 func (p place) holder() (doc.Spot, bool) {
 	spots := p.editor.At(p.line, p.column)
 	for _, s := range spots {
-		if p.is(s.Key) && p.length == len([]rune(s.Key.Value)) && s.Node.Kind != yaml.SequenceNode &&
+		if p.is(s.Key) && (p.length == len([]rune(s.Key.Value)) || s.Key.Style != 0) && s.Node.Kind != yaml.SequenceNode &&
 			(s.Node.Kind != yaml.ScalarNode || s.Node.ShortTag() == "!!null") {
 			return s, true
 		}

@@ -26,6 +26,7 @@ const source = `spec:
     - --verbose
     image: x
   - image: y
+  privileged: {is: yes}
 `
 
 func TestLinesOfSuggestions(t *testing.T) {
@@ -64,13 +65,18 @@ func TestLinesOfSuggestions(t *testing.T) {
 			[]string{"     image: x", "+    securityContext:", "+      privileged: false"}},
 		"an element of a missing list": {at(14, 5, 14, "/env/0"), "/spec/containers/0/env/0",
 			report.Suggestion{YAML: "name: x"}, []string{"     image: x", "+    env:", "+      - name: x"}},
+		"a boolean of YAML 1.1": {at(20, 20, 23, ""), "/spec/privileged/is", report.Suggestion{YAML: "false", Was: "true"},
+			[]string{"-  privileged: {is: yes}", "+  privileged: {is: false}"}},
 		"a place outside of the file": {at(99, 1, 2, ""), "/spec/x", report.Suggestion{YAML: "1"}, nil},
 	} {
 		c.s.Field = c.field
-		got := LinesOf([]byte(source)).Diff(c.at, c.field, &c.s)
+		got, why := LinesOf([]byte(source)).Diff(c.at, c.field, &c.s)
 		var lines []string
 		if got != nil {
 			lines = got.Lines()
+		}
+		if (got == nil) != (why != "") {
+			t.Errorf("%s: an edit or the reason for none, not both: %q", name, why)
 		}
 		if !slices.Equal(lines, c.want) {
 			t.Errorf("%s: %q, want %q", name, lines, c.want)

@@ -46,7 +46,7 @@ func (f *Lines) Together(wishes []Wish) (out []Joint) {
 		if in, at := f.within(w.Origin); in != nil {
 			w.Origin = at
 			inner[in], insides[i] = append(inner[in], i), w
-		} else if p := f.plan(w.Origin, w.Field, w.Suggestion); p != nil {
+		} else if p, _ := f.plan(w.Origin, w.Field, w.Suggestion); p != nil {
 			plans = append(plans, &wished{plan: p, of: []int{i}})
 		}
 	}

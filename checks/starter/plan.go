@@ -26,8 +26,6 @@ var settingsForm string
 type Repository struct {
 	// Layout is what it has; nil where it could not be looked at.
 	Layout *report.Layout
-	// Clusters are those to propose.
-	Clusters []Cluster
 	// Read returns a file as it lies there, or fs.ErrNotExist.
 	Read func(path string) ([]byte, error)
 }
@@ -46,8 +44,7 @@ func (c Choice) Plan(r Repository) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{InitPlan: report.InitPlan{Found: r.found(), Files: []report.PlannedFile{}, Policies: []report.PlannedRule{},
-		Clusters: []string{}, Notes: []string{}}}
+	p := &Plan{InitPlan: report.InitPlan{Found: r.found(), Files: []report.PlannedFile{}, Policies: []report.PlannedRule{}, Notes: []string{}}}
 	text, err := c.settings(r)
 	if err != nil {
 		return nil, err
@@ -70,17 +67,8 @@ func (p *Plan) settle(r Repository, f File) error {
 		return err
 	}
 	p.Files = append(p.Files, planned)
-	switch planned.Action {
-	case report.PlanWrite:
+	if planned.Action == report.PlanWrite {
 		p.Write = append(p.Write, f)
-		for _, c := range r.Clusters {
-			p.Clusters = append(p.Clusters, c.Name)
-		}
-	case report.PlanLeave:
-		if len(r.Clusters) > 0 {
-			p.Notes = append(p.Notes, fmt.Sprintf("The existing settings could name the clusters %s.",
-				enumerated(r.Clusters)))
-		}
 	}
 	return nil
 }
@@ -145,11 +133,10 @@ func (c Choice) settings(r Repository) ([]byte, error) {
 	type chart struct{ Path, Values string }
 	in := struct {
 		Schema, Policies string
-		Clusters         []Cluster
 		Excluded         []string
 		Charts           []chart
 		Audit            bool
-	}{Schema: settings.SchemaURL, Clusters: r.Clusters, Audit: c.Action == Audit}
+	}{Schema: settings.SchemaURL, Audit: c.Action == Audit}
 	if r.others(c.Folder) == 0 {
 		in.Policies = c.Folder + "/"
 	}
@@ -280,14 +267,20 @@ func title(data []byte) string {
 	return doc.Metadata.Annotations["policies.kyverno.io/title"]
 }
 
-// enumerated are the names of clusters.
-func enumerated(list []Cluster) string {
-	names := make([]string, len(list))
-	for i, c := range list {
-		names[i] = c.Name
+// Deployer returns the name of a root that would deploy what is written to a folder, given the layout before and after;
+// empty for none. What stands in the folder alone, and is deployed by nobody, deploys nothing.
+func Deployer(folder string, before, after *report.Layout) string {
+	known := map[string]report.LaidRoot{}
+	for _, l := range []*report.Layout{before, after} {
+		for _, r := range l.Roots {
+			known[r.Name] = r
+		}
 	}
-	if n := len(names) - 1; n > 0 {
-		return strings.Join(names[:n], ", ") + " and " + names[n]
+	for _, name := range after.Reached {
+		r, ok := known[name]
+		if !ok || len(r.By) > 0 || r.Path != folder && !strings.HasPrefix(r.Path, folder+"/") {
+			return name
+		}
 	}
-	return strings.Join(names, "")
+	return ""
 }

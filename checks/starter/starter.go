@@ -3,6 +3,7 @@
 package starter
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -143,6 +144,15 @@ func (c Choice) policy(set, name string) (Policy, error) {
 		p.Files = append(p.Files, File{Path: path.Join(c.Folder, name, f.to), Data: data})
 	}
 	return p, nil
+}
+
+// Has reports whether a file is one of those that the tests of the policies use.
+func Has(data []byte) bool {
+	names, _ := fs.Glob(files, "files/*/*/resources.yaml")
+	return slices.ContainsFunc(names, func(name string) bool {
+		own, err := files.ReadFile(name)
+		return err == nil && bytes.Equal(own, data)
+	})
 }
 
 // enforced returns a policy with the action of the choice. The files have it as an audit.

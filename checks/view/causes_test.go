@@ -40,7 +40,7 @@ func TestCausesAreGroupedByReason(t *testing.T) {
 	const want = `undecided: what is deployed from x is not known: it is broken, 1 causes, 0 findings
   1 waiting: 2 rules on 2 objects
 undecided: 3 remote sources could not be fetched: no answer, 3 causes, 10 findings
-  1 to do: ask the operator of the server to allow this source, or run "lintel fetch" with network access
+  1 to do: run "lintel fetch" with network access, or ask the operator of the server to allow this source
   3 causes: s0 (4 rules on 4 objects, 2 roots) s0.yaml:1
   2 unchecked: one
   1 policy: p / r (enforce) p.yaml:6

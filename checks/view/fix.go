@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -61,7 +62,7 @@ func FixOf(f *report.Finding) *Fix {
 	case renderedElsewhere(f):
 	default:
 		x.Rows = yamlRows(report.Tokens(s.Field), s.YAML, s.Remove)
-		if n := len(x.Rows) - 1; s.Was != "" && n >= 0 { // the new value takes the place of the old one
+		if n := len(x.Rows) - 1; n >= 0 && written(f.Origin, s.Was) { // the new value takes the place of the old one
 			if key, ok := strings.CutSuffix(x.Rows[n], s.YAML); ok && strings.HasPrefix(key, "+") && !strings.Contains(s.Was, "\n") {
 				x.Rows = slices.Insert(x.Rows, n, "-"+key[1:]+s.Was)
 			}
@@ -71,6 +72,16 @@ func FixOf(f *report.Finding) *Fix {
 		return nil
 	}
 	return x
+}
+
+// written reports whether a value is written at a place, quoted or not, and is not a default, an alias or another
+// spelling of what is written.
+func written(o *report.Origin, value string) bool {
+	if value == "" || o == nil {
+		return value != ""
+	}
+	width, length := o.EndColumn-o.StartColumn, utf8.RuneCountInString(value)
+	return o.Missing == "" && o.StartLine == o.EndLine && (width == length || width == length+2)
 }
 
 // FixWords returns the fix of the field itself and the advice in one line; "" if neither is known.

@@ -22,17 +22,24 @@ func TestFixNamesTheOtherRootsOfItsFile(t *testing.T) {
 }
 
 func TestFixOfAnExistingValueReplacesIt(t *testing.T) {
+	place := func(from, to int, missing string) *report.Origin {
+		return &report.Origin{Path: "a.yaml", StartLine: 1, EndLine: 1, StartColumn: from, EndColumn: to, Missing: missing}
+	}
 	for name, c := range map[string]struct {
 		suggestion report.Suggestion
 		want       []string
+		origin     *report.Origin
 	}{
-		"a scalar":      {report.Suggestion{Field: "/spec/protocol", YAML: "UDP", Was: "udp"}, []string{" spec:", "-  protocol: udp", "+  protocol: UDP"}},
-		"a new key":     {report.Suggestion{Field: "/spec/protocol", YAML: "UDP"}, []string{" spec:", "+  protocol: UDP"}},
-		"a removed key": {report.Suggestion{Field: "/spec/protocol", Was: "udp", Remove: true}, []string{" spec:", "-  protocol:"}},
-		"an element":    {report.Suggestion{Field: "/spec/list/1", YAML: "b", Was: "a"}, []string{" spec:", "   list:", "-    - a", "+    - b"}},
+		"a scalar":            {report.Suggestion{Field: "/spec/protocol", YAML: "UDP", Was: "udp"}, []string{" spec:", "-  protocol: udp", "+  protocol: UDP"}, nil},
+		"a new key":           {report.Suggestion{Field: "/spec/protocol", YAML: "UDP"}, []string{" spec:", "+  protocol: UDP"}, nil},
+		"a removed key":       {report.Suggestion{Field: "/spec/protocol", Was: "udp", Remove: true}, []string{" spec:", "-  protocol:"}, nil},
+		"an element":          {report.Suggestion{Field: "/spec/list/1", YAML: "b", Was: "a"}, []string{" spec:", "   list:", "-    - a", "+    - b"}, nil},
+		"a value in the file": {report.Suggestion{Field: "/protocol", YAML: "UDP", Was: "udp"}, []string{"-protocol: udp", "+protocol: UDP"}, place(1, 4, "")},
+		"a default":           {report.Suggestion{Field: "/protocol", YAML: "UDP", Was: "udp"}, []string{"+protocol: UDP"}, place(1, 4, "protocol")},
+		"an alias":            {report.Suggestion{Field: "/protocol", YAML: "UDP", Was: "udp"}, []string{"+protocol: UDP"}, place(1, 3, "")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &report.Finding{Result: report.Fail, New: true, Blocks: true, Suggestion: &c.suggestion}
+			f := &report.Finding{Result: report.Fail, New: true, Blocks: true, Suggestion: &c.suggestion, Origin: c.origin}
 			if diff := cmp.Diff(c.want, FixOf(f).Rows); diff != "" {
 				t.Error(diff)
 			}

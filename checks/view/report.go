@@ -264,7 +264,11 @@ func NextActions(r *report.Report, button bool, draft string) (out []Runs) {
 			". This check succeeds by itself once enough approvers have approved "+it+"."))
 	}
 	rules := func(n report.NotChecked) bool { return n.Rules }
-	if r.Stats.Policies == 0 && len(r.Errors) == 0 && !slices.ContainsFunc(r.NotChecked, rules) {
+	switch {
+	case r.Stats.Policies > 0 || len(r.Errors) > 0 || slices.ContainsFunc(r.NotChecked, rules):
+	case r.Preview.BringsPolicies():
+		out = append(out, Runs{{Text: "Merge the policies of this change: they take effect once the base branch has them."}})
+	default:
 		out = append(out, append(Runs{}.add("Add policies to the base branch, anywhere in the repository, or name "+
 			"their files and folders under ", "policies").add(" in .lintel.yaml. To write a starter set in a local "+
 			"clone:"),

@@ -51,6 +51,11 @@ func tryFixes(ctx context.Context, repo *repository, change report.Change, rep *
 		}
 	}
 	change, rep, err = x.rounds(ctx, change, rep)
+	for _, e := range rep.Edits {
+		if e.Why != "" {
+			x.giveUp(rep, &e, e.Why)
+		}
+	}
 	x.byHand = withoutEdit(change, rep)
 	return x, change, rep, err
 }
@@ -62,7 +67,9 @@ func withoutEdit(change report.Change, rep *report.Report) (n int) {
 		state := view.StateOf(f)
 		if (state == view.Blocking || state == view.Warning) &&
 			(slices.Contains(change.Edits, "*") || slices.Contains(change.Edits, f.Policy)) &&
-			!slices.ContainsFunc(rep.Edits, func(e report.SourceEdit) bool { return slices.Contains(e.Findings, i) }) {
+			!slices.ContainsFunc(rep.Edits, func(e report.SourceEdit) bool {
+				return e.Why == "" && slices.Contains(e.Findings, i)
+			}) {
 			n++
 		}
 	}
@@ -120,7 +127,7 @@ func (x *fixing) possible(ctx context.Context, rep *report.Report,
 		return -cmp.Compare(lineOf(&a), lineOf(&b)) // from the end, so that lines stay what they are
 	})
 	for _, e := range byLine {
-		if x.given[editKey(rep, &e)] {
+		if e.Why != "" || x.given[editKey(rep, &e)] {
 			continue
 		}
 		if e.Diff == nil {

@@ -79,7 +79,7 @@ func (r rows) with(e *report.SourceEdit, f *fixedFile) (now rows, why string) {
 func (x *fixing) open(ctx context.Context, edits []report.SourceEdit) error {
 	var opened []treeFile
 	for _, e := range edits {
-		if x.files[e.Path] != nil {
+		if x.files[e.Path] != nil || e.Why != "" {
 			continue
 		}
 		f := &fixedFile{shown: map[int]string{}}

@@ -11,8 +11,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/starter"
 )
 
-// planner plans what "lintel init" writes. The policies must not be deployed by anything, and clusters are written only
-// if every root then belongs to a single one. Both are checked on the repository as it would be afterwards.
+// planner plans what "lintel init" writes. The policies must not be deployed by anything, which is checked on the
+// repository as it would be afterwards.
 type planner struct {
 	*beginning
 	choice     starter.Choice
@@ -48,36 +48,21 @@ func (p *planner) plan(ctx context.Context, folders []string) (*starter.Plan, er
 	}
 	var deployer string
 	for _, p.choice.Folder = range folders {
-		plan, after, err := p.try(ctx, starter.Clusters(p.layout))
+		plan, err := p.choice.Plan(p.repository)
+		if err != nil {
+			return nil, err
+		}
+		after, err := p.with(ctx, plan)
 		if err != nil {
 			return nil, err
 		}
 		if deployer = starter.Deployer(p.choice.Folder, p.layout, after); deployer != "" {
 			continue
 		}
-		if why := starter.Unclear(p.repository.Clusters, p.layout, after); why != "" && len(plan.Clusters) > 0 {
-			p.notes = append(p.notes, "The repository may serve several clusters ("+strings.Join(plan.Clusters, ", "+
-				"")+"), which "+
-				"the settings do not name: "+why+".")
-			if plan, after, err = p.try(ctx, nil); err != nil {
-				return nil, err
-			}
-		}
 		return plan, p.note(ctx, plan, after)
 	}
 	return nil, fmt.Errorf("nothing was written: %s would deploy the policies and the resources of their tests from "+
 		"%s. Name a folder that is not deployed with --policies", deployer, strings.Join(folders, " and "))
-}
-
-// try makes a plan with some clusters, and describes the repository as it would be afterwards.
-func (p *planner) try(ctx context.Context, clusters []starter.Cluster) (*starter.Plan, *report.Layout, error) {
-	p.repository.Clusters = clusters
-	plan, err := p.choice.Plan(p.repository)
-	if err != nil {
-		return nil, nil, err
-	}
-	after, err := p.with(ctx, plan)
-	return plan, after, err
 }
 
 // note adds notes for the user to a plan.

@@ -77,7 +77,11 @@ func (c *Edit) insertLines(at, indent int, name string, value any) {
 // appendFlow appends a field to a map in braces.
 func (c *Edit) appendFlow(m *yaml.Node, name string, value any) {
 	text, ok := inline(map[string]any{name: value}, nil, true)
-	if len(m.Content) > 0 && m.Content[0].Style&yaml.DoubleQuotedStyle != 0 {
+	like := m // an empty map gets keys like those of the document
+	if len(m.Content) == 0 {
+		like = c.root
+	}
+	if len(like.Content) > 0 && like.Content[0].Style&yaml.DoubleQuotedStyle != 0 {
 		text = asJSON(map[string]any{name: plainValue(value)})
 	}
 	_, end, known := c.editor.Span(m)

@@ -51,6 +51,12 @@ func Key(n *yaml.Node) string {
 	return n.Value
 }
 
+// Encrypted reports whether SOPS encrypted a document. It checks the plain values of the whole file then, too.
+func Encrypted(document *yaml.Node) bool {
+	_, sops := Field(document, "sops")
+	return sops != nil && sops.Kind == yaml.MappingNode
+}
+
 // Fields yields the keys and values of a map: first its own as written, then those of its merge keys that it does not
 // have itself. Of several merge keys the last has priority, as in kubectl; of the maps of one merge key the first has.
 // If a key is written twice, the last one counts.
