@@ -224,13 +224,14 @@ func (d *Objects) List(ctx context.Context, group, kind, namespace string) []adm
 	return after
 }
 
-// brings reports whether the change declares a Namespace that did not exist.
+// brings reports whether the change declares a Namespace that did not exist, with the reviewed object in it. Another new
+// Namespace may be there only to let the object pass.
 func (d *Objects) brings(ctx context.Context, a asking, namespace string) bool {
 	was, now := d.seen(ctx, "", "Namespace", wanted{name: namespace})
 	has := func(v *view) bool {
 		return slices.ContainsFunc(v.names[namespace], func(id admission.Identity) bool { return len(a.heard(v.by[id])) > 0 })
 	}
-	return namespace != "" && has(now) && !has(was) && !d.tip.inUse(ctx, namespace, a.hears)
+	return namespace != "" && namespace == kinds.ReviewedNamespace(ctx) && has(now) && !has(was) && !d.tip.inUse(ctx, namespace, a.hears)
 }
 
 // heard returns the entries that may answer.

@@ -29,12 +29,17 @@ func AskFor(ctx context.Context, kind string) context.Context {
 
 type reviewedKey struct{}
 
+type reviewed struct{ group, kind, namespace string }
+
 // Reviewing returns a context of a review of an object: its kind has a plural name, also where nothing defines it.
-func Reviewing(ctx context.Context, group, kind string) context.Context {
-	if _, known := Namespaced(group, kind); known {
-		return ctx
-	}
-	return context.WithValue(ctx, reviewedKey{}, [2]string{group, kind})
+func Reviewing(ctx context.Context, group, kind, namespace string) context.Context {
+	return context.WithValue(ctx, reviewedKey{}, reviewed{group, kind, namespace})
+}
+
+// ReviewedNamespace returns the namespace of the object that a context is for; empty: it has none, or none is reviewed.
+func ReviewedNamespace(ctx context.Context) string {
+	of, _ := ctx.Value(reviewedKey{}).(reviewed)
+	return of.namespace
 }
 
 const apiextensions, definition = "apiextensions.k8s.io", "CustomResourceDefinition"
@@ -58,8 +63,8 @@ func In(ctx context.Context, cluster Cluster, group, plural string) string {
 	if kind := defined(ctx, cluster, group, plural); kind != "" {
 		return kind
 	}
-	if of, _ := ctx.Value(reviewedKey{}).([2]string); of[1] != "" && of[0] == group && Plural(of[1]) == plural {
-		return of[1]
+	if of, ok := ctx.Value(reviewedKey{}).(reviewed); ok && of.group == group && Plural(of.kind) == plural {
+		return of.kind
 	}
 	for _, ending := range []struct{ plural, singular string }{{"ies", "y"}, {"s", ""}, {"es", ""}, {"", ""}} {
 		stem, ok := strings.CutSuffix(plural, ending.plural)
