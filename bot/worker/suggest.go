@@ -10,17 +10,15 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// suggest has the pull request carry what the findings suggest, where the settings ask for that, and nothing where they do
-// not, or no longer do. It returns what the summary says of it: a check does not fail for it.
+// suggest has the pull request carry what the findings suggest, where the settings ask for that. It returns what the
+// summary says of it: a check does not fail for it.
 func (c *check) suggest(ctx context.Context, rep *report.Report) string {
-	if c.pr == nil {
+	if !rep.Suggest || c.pr == nil {
 		return ""
 	}
 	var list []forge.Suggestion
-	if rep.Suggest {
-		for _, s := range output.Suggestions(rep) {
-			list = append(list, forge.Suggestion(s))
-		}
+	for _, s := range output.Suggestions(rep) {
+		list = append(list, forge.Suggestion(s))
 	}
 	left, err := c.Client.Suggest(ctx, c.repo, c.pr.Number, c.head, list)
 	var lacks *forge.NotGranted
@@ -30,10 +28,7 @@ func (c *check) suggest(ctx context.Context, rep *report.Report) string {
 			"lacks the permission *%s*. The App's owner can add it on the App's page; then the owner of this account "+
 			"has to accept it.\n", lacks.Permission)
 	case err != nil:
-		c.log.Warn("the suggestions of the pull request are not what they should be", "error", scrub(err.Error()))
-		if !rep.Suggest {
-			return ""
-		}
+		c.log.Warn("the suggestions were not posted", "error", scrub(err.Error()))
 		return "\nGitHub did not accept the suggested changes; a later check tries again.\n"
 	case left > 0:
 		return fmt.Sprintf("\n%s not posted: the limit is %d.\n",

@@ -20,7 +20,6 @@ func TestSuggestionsOfACheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		edits  []report.SourceEdit
 		off    bool
-		old    int // posted by an earlier check
 		err    error
 		posted int
 		says   string // at the end of the summary
@@ -28,8 +27,6 @@ func TestSuggestionsOfACheck(t *testing.T) {
 		"some":          {edits: edits[:3], posted: 3},
 		"none":          {},
 		"not asked for": {edits: edits[:3], off: true},
-		"not asked for any more, and GitHub refuses": {edits: edits[:3], off: true, old: 1, err: errors.New(token), posted: 1},
-		"not asked for any more":                     {edits: edits[:3], off: true, old: 1},
 		"too many": {edits: edits, posted: forge.MaxSuggestions, says: "\n2 more suggested changes are not " +
 			"posted: the limit is 30.\n"},
 		"not granted":    {edits: edits[:3], err: &forge.NotGranted{Permission: "Pull requests: Read and write"}, says: "has to accept it.\n"},
@@ -41,7 +38,6 @@ func TestSuggestionsOfACheck(t *testing.T) {
 			b.Results = kept
 			b.sandbox.run = answer(&report.Report{Conclusion: report.Failure, Title: "bad", Suggest: !c.off, Edits: c.edits,
 				Findings: []report.Finding{{Policy: "p", Rule: "r", Message: "m", Result: report.Fail, Blocks: true}}}, nil)
-			b.hub.Suggestions = make([]forge.Suggestion, c.old)
 			if c.err != nil {
 				b.refuse("Suggest", c.err)
 			}
