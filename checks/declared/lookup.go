@@ -126,15 +126,30 @@ type finder func(v *view, after bool) (found []entry, blind []Blind, looked bool
 // Removes implements admission.Changing. What may still be declared where nobody looked is not removed.
 func (d *Objects) Removes(ctx context.Context, group, kind, namespace, name string) bool {
 	a := d.asking(ctx)
-	if name == "" {
-		return len(d.List(ctx, group, kind, namespace)) == 0 && !a.before && a.Why(kinds.PluralOf(group, kind)) == nil &&
-			len(d.List(a.Before(ctx), group, kind, namespace)) > 0
+	if a.before {
+		return false
 	}
-	if _, has := d.Get(ctx, group, kind, namespace, name); has || a.before || a.Why(name) != nil {
+	if name == "" {
+		_, none := d.list(ctx, group, kind, namespace)
+		return none && len(d.List(a.Before(ctx), group, kind, namespace)) > 0 && !d.mayStay(ctx, group, kind, namespace, name)
+	}
+	if _, has := d.Get(ctx, group, kind, namespace, name); has || a.Why(name) != nil {
 		return false
 	}
 	_, had := d.Get(a.Before(ctx), group, kind, namespace, name)
-	return had
+	return had && !d.mayStay(ctx, group, kind, namespace, name)
+}
+
+// mayStay reports whether a root that declared one of the objects of a look-up remains, and is not seen completely now.
+func (d *Objects) mayStay(ctx context.Context, group, kind, namespace, name string) bool {
+	was, _ := d.seen(ctx, group, kind, wanted{name: name})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	unseen := func(e entry) bool { return !e.named && d.set.Has(e.root) && len(d.unseen[e.root]) > 0 }
+	return slices.ContainsFunc(was.order, func(id admission.Identity) bool {
+		asked := is(id, namespace, name) || name == "" && (namespace == "" || id.Namespace == namespace)
+		return asked && slices.ContainsFunc(was.by[id], unseen)
+	})
 }
 
 // created returns a Namespace as the API server creates it where nothing gives it labels: the earlier state of one that the
@@ -167,9 +182,15 @@ func (d *Objects) inUse(ctx context.Context, namespace string, in func(roots.Roo
 // List implements admission.Cluster. The list is unknown if one of its objects is, or if a release may have more
 // objects.
 func (d *Objects) List(ctx context.Context, group, kind, namespace string) []admission.Object {
+	list, _ := d.list(ctx, group, kind, namespace)
+	return list
+}
+
+// list returns the list. none says that certainly nothing declares an object of it: it is not only unknown.
+func (d *Objects) list(ctx context.Context, group, kind, namespace string) (_ []admission.Object, none bool) {
 	a, asked := d.asking(ctx), ask(group, kind, namespace, "")
 	if d.unread(ctx, a, group, kind, kinds.PluralOf(group, kind), kind+" for the parameters") {
-		return nil
+		return nil, false
 	}
 	word, _ := kinds.AskedFor(ctx)
 	releases := inReleases(ctx)
@@ -181,47 +202,48 @@ func (d *Objects) List(ctx context.Context, group, kind, namespace string) []adm
 		all := d.brought(ctx, a, asked, after)
 		return v.with(a, all.list), all.blind
 	}
-	find := func(v *view, blind []Blind) (list []admission.Object) {
-		if len(blind) > 0 {
+	find := func(v *view, blind []Blind) (list []admission.Object, none bool) {
+		if none = len(blind) == 0; !none {
 			a.notLooked(blind, kinds.PluralOf(group, kind), kind+" for the parameters")
-			return nil
+			return nil, false
 		}
 		for _, id := range v.order {
 			if namespace != "" && id.Namespace != namespace {
 				continue
 			}
 			of := a.heard(v.by[id])
+			none = none && len(of) == 0
 			o, ok := a.choose(of)
 			if !ok && len(of) > 0 && a.uncertain(of) {
-				return nil
+				return nil, false
 			}
 			if ok {
 				list = append(list, o)
 			}
 		}
-		return list
+		return list, none
 	}
 	current, blind := with(now, true)
-	after := find(current, blind)
+	after, none := find(current, blind)
 	if d.tip == nil {
-		return after
+		return after, none
 	}
 	earlier, blindBefore := with(was, false)
 	if earlier == current && len(blindBefore) == 0 && len(blind) == 0 {
-		return after
+		return after, none
 	}
-	before := find(earlier, blindBefore)
-	if len(before)+len(blindBefore) == 0 && len(after) > 0 && d.brings(ctx, a, namespace) {
-		return after // there was no such list
+	before, noneBefore := find(earlier, blindBefore)
+	if noneBefore && len(after) > 0 && d.brings(ctx, a, namespace) {
+		return after, none // there was no such list
 	}
 	if !reflect.DeepEqual(before, after) {
 		a.listed(earlier, current, namespace)
 	}
 	d.hides(a, blindBefore, blind)
 	if a.before {
-		return before
+		return before, noneBefore
 	}
-	return after
+	return after, none
 }
 
 // brings reports whether the change declares a Namespace that did not exist, with the reviewed object in it. Another new
