@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -22,7 +21,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/gitops"
@@ -265,36 +263,14 @@ func (v *Reviewer) Ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pai
 func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair,
 	r *admission.Request) []engine.Result {
 	results := v.unsettled(ctx, rules, p.New, r, v.Evaluate(ctx, rules, r))
+	v.unfilled(ctx, rules, p, r, results)
 	results = append(results, v.look(ctx, rules, builtin.DeployedOf(p), r)...)
 	for i := range results {
 		if p.Doubt != "" && Violated(results[i]) {
 			results[i].Outcome, results[i].Message = engine.Unknown, p.Doubt+": "+results[i].Message
 		}
-		if p.New != nil && !p.IsDeployed() && Violated(results[i]) && isUnfilled(p.New.Object, results[i]) {
-			results[i].Outcome = engine.Unknown
-			results[i].Message = "the value has a variable, and nothing here says what deploys it; as it is written: " + results[i].Message
-		}
 	}
 	return results
-}
-
-// fluxVariable matches a variable that Flux replaces when it deploys
-// (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution).
-var fluxVariable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*[}:=-]`)
-
-// isUnfilled reports whether a value that a rule objects to has such a variable. An object that cannot be read for it, any.
-func isUnfilled(object admission.Object, r engine.Result) (is bool) {
-	for _, field := range r.Fields {
-		value, _ := jsonpointer.Lookup(object, field)
-		if _, ok := value.(string); !ok && r.Outcome != engine.Error {
-			continue
-		}
-		jsonpointer.Walk(value, "", func(_ string, v any) {
-			text, _ := v.(string)
-			is = is || fluxVariable.MatchString(text)
-		})
-	}
-	return is
 }
 
 func isExcepted(r engine.Result) bool { return len(r.Exceptions) > 0 }

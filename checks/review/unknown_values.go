@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
+	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -61,6 +62,55 @@ func (v *Reviewer) unsettled(ctx context.Context, rules *engine.Evaluator, res *
 		}
 	}
 	return results
+}
+
+// fluxVariable matches a variable that Flux replaces when it deploys
+// (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution).
+var fluxVariable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*[}:=-]`)
+
+// unfilled makes failures unknown that a variable causes which the object newly has, where no known object deploys it. These
+// are failures at its value, and errors that another value ends. What passes as it is written passes.
+func (v *Reviewer) unfilled(ctx context.Context, rules *engine.Evaluator, p *diff.Pair, r *admission.Request, results []engine.Result) {
+	if p.New == nil || p.IsDeployed() || !slices.ContainsFunc(results, Violated) {
+		return
+	}
+	texts := func(of *render.Resource, found func(pointer, text string)) {
+		jsonpointer.Walk(map[string]any(of.Object), "", func(pointer string, value any) {
+			if text, ok := value.(string); ok && fluxVariable.MatchString(text) {
+				found(pointer, text)
+			}
+		})
+	}
+	had, issues := map[string]bool{}, []render.Issue(nil)
+	if old := p.Earlier(); old != nil {
+		texts(old, func(_, text string) { had[text] = true })
+	}
+	texts(p.New, func(pointer, text string) {
+		if !had[text] {
+			issues = append(issues, render.Issue{Pointer: pointer})
+		}
+	})
+	if len(issues) == 0 {
+		return
+	}
+	for i, one := range results {
+		at := func(issue render.Issue) bool { return slices.Contains(one.Fields, issue.Pointer) }
+		if Violated(one) && (slices.ContainsFunc(issues, at) || one.Outcome == engine.Error && v.ends(ctx, rules, r, issues, one)) {
+			results[i].Outcome = engine.Unknown
+			results[i].Message = "the value has a variable, and nothing here says what deploys it; as it is written: " + one.Message
+		}
+	}
+}
+
+// ends reports whether a rule can be evaluated with one of the trial values.
+func (v *Reviewer) ends(ctx context.Context, rules *engine.Evaluator, r *admission.Request, issues []render.Issue, failed engine.Result) bool {
+	return slices.ContainsFunc(trials, func(text string) bool {
+		request := *r
+		request.Object, _ = tried(map[string]any(r.Object), "", issues, text).(map[string]any)
+		return !slices.ContainsFunc(v.Evaluate(ctx, rules, &request), func(other engine.Result) bool {
+			return sameRule(failed, other) && other.Outcome == engine.Error
+		})
+	})
 }
 
 func sameRule(a, b engine.Result) bool {
