@@ -166,8 +166,12 @@ func (c *compiler) isData(e ast.Expr) bool {
 
 // typeOf returns the type of an expression's value, which the types of the variables may decide.
 func (c *compiler) typeOf(source string, checked *cel.Ast) *cel.Type {
-	gives := checked.OutputType()
-	if !isDynamic(gives) || len(c.declared) == 0 || !c.ofKyverno() {
+	gives, reads := checked.OutputType(), false
+	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		_, is := variableName(e)
+		reads = reads || is
+	}))
+	if !isDynamic(gives) || !reads || !c.ofKyverno() {
 		return gives
 	}
 	var options []cel.EnvOption
