@@ -40,9 +40,10 @@ func (c *chartPlaces) best(s spot, list []trace.Candidate) (best *proven, all bo
 	all = len(list) <= maxCandidates
 	list = list[:min(len(list), maxCandidates)]
 	tries := 0
-	for i, value := range probes {
+	for i, probe := range probes {
 		var good []proven
 		for _, one := range list {
+			value := probe
 			if one.Switch {
 				if value = i == 0; i > 1 {
 					continue
