@@ -92,8 +92,12 @@ func (out *Sources) brought(ctx context.Context, c diff.Commit) error {
 // blocks matches a policy that may block a request. Where releases differ, it counts before one that does not.
 var blocks = regexp.MustCompile(`(?i)\b(enforce|deny)\b`)
 
-// named matches the name or address of a chart or base that contains policies.
-var named = regexp.MustCompile(`(?i)polic(y|ies)\b`)
+// named matches the name or address of a chart or base that contains policies, products the names of those that do not:
+// engines and reporters of policies, and network policies.
+var (
+	named    = regexp.MustCompile(`(?i)polic(y|ies)\b`)
+	products = regexp.MustCompile(`(?i)open-policy-agent|policy-(agent|controller|reporter|server)|network-?polic(y|ies)`)
+)
 
 // printing lists the roots without an object of their own that render charts with the marks of policies in their files.
 func printing(c diff.Commit) []roots.Root {
@@ -110,7 +114,11 @@ func printing(c diff.Commit) []roots.Root {
 // values or its chart in the repository have the marks of policies, or what it fetches says in its name that it contains
 // policies.
 func mayBring(c diff.Commit, root roots.Root) bool {
-	says := func(names ...string) bool { return slices.ContainsFunc(names, named.MatchString) }
+	says := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			return named.MatchString(products.ReplaceAllString(name, ""))
+		})
+	}
 	if one := c.Roots.Deployment(root); one != nil {
 		if e := one.External; e != nil {
 			return says(e.Want.URL, e.Folder)
