@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 
@@ -123,41 +122,48 @@ func (b *builder) kustomization(dir string) (*kustomization.File, error) {
 // build renders a kustomization: all of it, or what can be rendered without the entries that cannot be built.
 func (b *builder) build(root roots.Root) (*Rendering, []doc.Error) {
 	p := b.plan(root.Path)
-	for name := range p.manifests {
-		if _, id, err := b.read(name); err == nil && !isMounted(name) {
-			p.reads[name] = id
-		}
+	nothing := func(problems ...doc.Error) (*Rendering, []doc.Error) {
+		out := &Rendering{Root: root, Reads: p.reads, wants: p.wants}
+		p.link(out)
+		return out, b.mounts.problems(problems)
 	}
-	nothing := &Rendering{Root: root, Reads: p.reads, wants: p.wants}
 	if p.awaits && !b.whatever && b.mounts.sources.Provisional {
-		return nothing, b.mounts.problems(p.problems)
+		return nothing(p.problems...)
 	}
 	for b.omit(p) {
 		out, failure := b.kustomize(root, p)
 		switch {
 		case failure == nil:
 			out.Partial = len(p.omitted) > 0
-			if p.fleeting || slices.ContainsFunc(p.problems, func(e doc.Error) bool { return !e.Unknown }) {
-				out.links = nil // the rendering may change although no file that it read changes
-			}
+			p.link(out)
 			return out, b.mounts.problems(p.problems)
 		case b.culprits(p):
 		case len(p.problems) == 0:
-			return nothing, b.mounts.problems(b.without(p.texts).explain(root, p, failure))
+			return nothing(b.without(p.texts).explain(root, p, failure)...)
 		default: // the failure may come only from the omitted entries
-			nothing.Rest = func() []doc.Error {
+			out, problems := nothing(append(p.problems, doc.Error{Path: p.root.File.Path, Line: 1, Unknown: true,
+				Message: "kustomize cannot build this root without the missing part, so none of it is checked"})...)
+			out.Rest = func() []doc.Error {
 				return b.mounts.problems(b.without(p.texts).explain(root, p, failure))
 			}
-			return nothing, b.mounts.problems(append(p.problems, doc.Error{Path: p.root.File.Path, Line: 1, Unknown: true,
-				Message: "kustomize cannot build this root without the missing part, so none of it is checked"}))
+			return out, problems
 		}
 	}
-	return nothing, b.mounts.problems(p.problems)
+	return nothing(p.problems...)
+}
+
+// link gives a rendering the links that it went through. It has none where it may change although no file that it read
+// changes.
+func (p *plan) link(out *Rendering) {
+	if !p.fleeting {
+		out.links = p.links
+	}
 }
 
 func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 	built := b.run(root.Path, p)
 	maps.Copy(p.reads, built.reads)
+	maps.Copy(p.links, built.links)
 	if built.err != nil {
 		return nil, built.err
 	}
@@ -169,7 +175,7 @@ func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 		data, _, err := b.read(name)
 		return data, err
 	})
-	out := &Rendering{Root: root, Reads: p.reads, links: maps.Clone(built.links), wants: p.wants, build: built}
+	out := &Rendering{Root: root, Reads: p.reads, wants: p.wants, build: built}
 	for i, node := range built.nodes() {
 		object, ok := doc.Value(node, false).(map[string]any)
 		if !ok {

@@ -46,6 +46,7 @@ func (b *builder) mountEntry(p *plan, layer *origin.Layer, ref kustomization.Ref
 			p.awaits = true
 			return unknown("it has not been fetched", "%s: %q has not been fetched", ref.Field, address)
 		case errors.As(err, &failure) && failure.Broken:
+			p.fleeting = true
 			report(errorOf("%s: %q: %s", ref.Field, address, failure.Message))
 			return "", false
 		case errors.As(err, &failure):

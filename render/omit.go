@@ -119,7 +119,7 @@ func (b *builder) culprits(p *plan) bool {
 				continue
 			}
 			dir := part.Layer.File.Dir
-			list, partial := b.obstacles(dir)
+			list, partial := b.obstacles(p, dir)
 			if blame(dir, list...); partial { // what it had to leave out is to be left out here, too
 				within(part.Layer)
 			}
@@ -132,7 +132,7 @@ func (b *builder) culprits(p *plan) bool {
 			if chart.mount.copies != nil {
 				continue
 			}
-			if mistakes, _ := b.obstacles(dir + "/output"); p.broken[dir] == nil && len(mistakes) > 0 {
+			if mistakes, _ := b.obstacles(p, dir+"/output"); p.broken[dir] == nil && len(mistakes) > 0 {
 				p.broken[dir], found = &mistakes[0], true
 				p.without(entry{file, chart.at}, mistakes[0])
 			}
@@ -141,12 +141,12 @@ func (b *builder) culprits(p *plan) bool {
 	return found
 }
 
-// obstacles returns the problems that prevent the build of a folder that others include. partial says that it builds without
-// some of its entries. The result is cached: often many include one folder.
-func (b *builder) obstacles(dir string) (list []doc.Error, partial bool) {
+// obstacles returns the problems that prevent the build of a folder that others include, and records for the plan what they
+// depend on. partial says that it builds without some of its entries. The result is cached: often many include one folder.
+func (b *builder) obstacles(p *plan, dir string) (list []doc.Error, partial bool) {
 	type result struct {
-		list    []doc.Error
-		partial bool
+		*Rendering
+		list []doc.Error
 	}
 	known, ok := b.failed.Load(dir)
 	if !ok {
@@ -154,10 +154,14 @@ func (b *builder) obstacles(dir string) (list []doc.Error, partial bool) {
 		if out.Partial {
 			problems = nil
 		}
-		known = result{problems, out.Partial}
+		known = result{&Rendering{Reads: out.Reads, links: out.links, Partial: out.Partial}, problems}
 		b.failed.Store(dir, known)
 	}
-	return known.(result).list, known.(result).partial
+	one := known.(result)
+	maps.Copy(p.reads, one.Reads)
+	maps.Copy(p.links, one.links)
+	p.fleeting = p.fleeting || one.links == nil
+	return one.list, one.Partial
 }
 
 // object is the kind and name by which a manifest or a patch identifies an object.

@@ -219,6 +219,10 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 		return
 	}
 	p.files[real] = true
+	folder := found.Kind == tree.Dir
+	if !folder {
+		p.asks(real, found)
+	}
 	if named != path.Join(f.Dir, ref.Value) {
 		named = path.Join(f.Dir, ref.Value) // the path as it is written
 	}
@@ -226,9 +230,10 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 		if layer.Links == nil {
 			layer.Links = map[string]string{}
 		}
-		layer.Links[named] = real
+		if layer.Links[named] = real; !isMounted(real) {
+			p.links[named] = real
+		}
 	}
-	folder := found.Kind == tree.Dir
 	switch {
 	case folder && (ref.Role == kustomization.Resource || ref.Role == kustomization.Component ||
 		ref.Role == kustomization.Plugin):
@@ -244,6 +249,7 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 		p.named[real] = append(p.named[real], entryOf(f, ref))
 		child := b.layer(p, real, above, missing, report)
 		if child == nil {
+			p.asks(real, found)
 			return
 		}
 		switch ref.Role {
@@ -256,6 +262,7 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 				origin.Plugin{Field: ref.Field, Entry: ref.Value, Part: origin.Part{Layer: child}})
 		}
 	case folder:
+		p.asks(real, found)
 		fail("%s: %q is a folder, but a file is expected", ref.Field, ref.Value)
 	case found.Kind != tree.File:
 		e := errorOf("%s: %q is a git submodule, which Lintel does not read", ref.Field, ref.Value)
@@ -266,10 +273,7 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 	case ref.Role == kustomization.Resource || ref.Role == kustomization.Patch:
 		b.manifest(p, layer, ref, real, errorOf)
 	case ref.Role == kustomization.Plugin:
-		data, id, err := b.read(real)
-		if err == nil && !isMounted(real) {
-			p.reads[real] = id // kustomize does not read what is left out, so record it here
-		}
+		data, _, err := b.read(real)
 		if err == nil && ref.Field == "generators" {
 			documents, err := doc.Parse(real, data, b.limits.Source)
 			if list := b.generators(f, entryOf(f, ref), real, documents); err == nil && len(list) > 0 {
@@ -285,6 +289,18 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 		layer.Plugins = append(layer.Plugins,
 			origin.Plugin{Field: ref.Field, Entry: ref.Value, Part: origin.Part{Path: real}})
 		b.plugin(p, f.Dir, real, report, errorOf)
+	}
+}
+
+// asks records that the root depends on a file or on all of a folder of the repository: kustomize itself does not read
+// what is left out.
+func (p *plan) asks(real string, found tree.Entry) {
+	switch {
+	case isMounted(real):
+	case found.Kind == tree.Dir:
+		p.reads[real+"/"] = found.ID
+	default:
+		p.reads[real] = found.ID
 	}
 }
 
