@@ -15,16 +15,10 @@ import (
 // Selector is a compiled label selector.
 type Selector struct {
 	labels       []pair
-	requirements []requirement
+	requirements []policy.SelectorRequirement
 }
 
 type pair struct{ key, value string }
-
-type requirement struct {
-	key      string
-	operator string
-	values   []string
-}
 
 // InvalidError describes which part of a block is invalid. Field is its path below the block, with slashes. Warning is
 // set for a part that is valid but matches nothing: in an exclude block this makes the rule no weaker.
@@ -82,8 +76,8 @@ func CompileSelector(s *policy.Selector) (*Selector, error) {
 					Message: fmt.Sprintf("%q is not a valid label value: up to 63 letters, digits, -, _ and .", v)}
 			}
 		}
-		out.requirements = append(out.requirements, requirement{r.Key, r.Operator, r.Values})
 	}
+	out.requirements = s.MatchExpressions
 	return out, nil
 }
 
@@ -110,13 +104,13 @@ func (s *Selector) Matches(labels map[string]string) bool {
 		}
 	}
 	for _, r := range s.requirements {
-		v, has := labels[r.key]
+		v, has := labels[r.Key]
 		ok := false
-		switch r.operator {
+		switch r.Operator {
 		case "In":
-			ok = has && slices.Contains(r.values, v)
+			ok = has && slices.Contains(r.Values, v)
 		case "NotIn":
-			ok = !has || !slices.Contains(r.values, v)
+			ok = !has || !slices.Contains(r.Values, v)
 		case "Exists":
 			ok = has
 		case "DoesNotExist":
