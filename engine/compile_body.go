@@ -265,21 +265,12 @@ func located(err error) (pointer, message string) {
 }
 
 func (c *ruleCompiler) security(p *policy.PodSecurity) *podsecurity.Check {
-	check, err := podsecurity.Compile(p.Level, p.Version, excludes(p.Exclude))
+	check, err := podsecurity.Compile(p.Level, p.Version, p.Exclude)
 	if err != nil {
 		c.bad("/validate/podSecurity"+invalidAt(err), "%s", err)
 		return nil
 	}
 	return check
-}
-
-func excludes(in []policy.PodSecurityControl) []podsecurity.Exclude {
-	out := make([]podsecurity.Exclude, len(in))
-	for i, e := range in {
-		out[i] = podsecurity.Exclude{ControlName: e.ControlName, Images: e.Images, RestrictedField: e.RestrictedField,
-			Values: e.Values}
-	}
-	return out
 }
 
 func (c *ruleCompiler) cel(r *policy.Rule) *cel.Rule {
