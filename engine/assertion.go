@@ -78,7 +78,7 @@ func (f *frame) assertion(t *assert.Tree) verdict {
 		out = append(out, failed(x.Message, fields))
 	}
 	for i := range out {
-		out[i].fields = normalize(out[i].fields)
+		out[i].fields = jsonpointer.Distinct(out[i].fields)
 	}
 	out[0].more = out[1:]
 	return out[0]

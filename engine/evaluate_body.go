@@ -7,6 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/condition"
 	"github.com/lintel-bot/lintel/engine/explain"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -271,7 +272,7 @@ func (f *frame) each(e *forEach, list []any) (verdict, int) {
 		}
 	}
 	if first.outcome == Fail {
-		first.fields = normalize(first.fields)
+		first.fields = jsonpointer.Distinct(first.fields)
 	}
 	return first, applied
 }
