@@ -13,8 +13,7 @@ import (
 
 func (c *ruleCompiler) assertion(tree any) *assert.Tree {
 	t, err := assert.Compile(tree)
-	var bad *assert.CompileError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*assert.CompileError](err); ok {
 		c.bad("/validate/assert"+bad.Pointer, "%s", bad.Message)
 	}
 	return t
