@@ -137,15 +137,6 @@ func (s *Selector) everything() bool { return len(s.labels)+len(s.requirements) 
 
 // only reports whether the selector reads no other label than this one.
 func (s *Selector) only(key string) bool {
-	for _, p := range s.labels {
-		if p.key != key {
-			return false
-		}
-	}
-	for _, r := range s.requirements {
-		if r.key != key {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.labels, func(p pair) bool { return p.key != key }) &&
+		!slices.ContainsFunc(s.requirements, func(r policy.SelectorRequirement) bool { return r.Key != key })
 }
