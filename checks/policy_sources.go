@@ -49,7 +49,6 @@ func (r *repository) inherit(c diff.Commit, own *settings.Settings) (*settings.S
 	want := remote.Want{Kind: remote.Git, URL: c.PolicySources.Defaults}
 	c.PolicySources.Seek(want, true)
 	_, src, err := c.PolicySources.Open(want)
-	var failure *remote.Failure
 	switch {
 	case err == nil:
 		has := func(p string) bool { _, err := src.Tree.Entry(p); return !errors.Is(err, tree.ErrNotExist) }
@@ -59,7 +58,7 @@ func (r *repository) inherit(c diff.Commit, own *settings.Settings) (*settings.S
 		if from, _, err = settings.Read(src.Tree); err != nil { // rules.Find reports errors of these settings
 			return nil, nil, err
 		}
-	case !errors.Is(err, remote.ErrWanted) && !errors.As(err, &failure):
+	case !errors.Is(err, remote.ErrWanted) && !errors.As(err, new(*remote.Failure)):
 		return nil, nil, err
 	}
 	out, ignored := own.Inherit(from)
@@ -74,8 +73,7 @@ func (r *repository) above(c diff.Commit, s *settings.Settings, renderings *rend
 		return nil, nil
 	}
 	_, c, err := c.PolicySources.Open(remote.Want{Kind: remote.Git, URL: c.PolicySources.Defaults})
-	var failure *remote.Failure
-	if errors.Is(err, remote.ErrWanted) || errors.As(err, &failure) {
+	if errors.Is(err, remote.ErrWanted) || errors.As(err, new(*remote.Failure)) {
 		return nil, nil
 	}
 	if err != nil {

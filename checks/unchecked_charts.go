@@ -156,8 +156,7 @@ func (p *pairs) unshown(ctx context.Context, chart string, files []string) ([]st
 // contents returns the content of a file; nil if there is none, or if it is too large.
 func contents(t *tree.Tree, file string) ([]byte, error) {
 	data, _, err := t.ReadFile(file)
-	var large *tree.TooLargeError
-	if errors.Is(err, tree.ErrNotExist) || errors.As(err, &large) {
+	if errors.Is(err, tree.ErrNotExist) || errors.As(err, new(*tree.TooLargeError)) {
 		return nil, nil
 	}
 	return append([]byte{}, data...), err

@@ -36,9 +36,8 @@ func (p *pairs) foreign(file string) error {
 		return nil
 	}
 	data, _, err := p.sides.Trees.Head.Tree.ReadFile(file)
-	var large *tree.TooLargeError
 	switch {
-	case errors.As(err, &large) || errors.Is(err, tree.ErrNotExist):
+	case errors.As(err, new(*tree.TooLargeError)) || errors.Is(err, tree.ErrNotExist):
 		return nil // what reads the file reports the error
 	case err != nil:
 		return err

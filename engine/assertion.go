@@ -13,8 +13,7 @@ import (
 
 func (c *ruleCompiler) assertion(tree any) *assert.Tree {
 	t, err := assert.Compile(tree)
-	var bad *assert.CompileError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*assert.CompileError](err); ok {
 		c.bad("/validate/assert"+bad.Pointer, "%s", bad.Message)
 	}
 	return t
@@ -78,7 +77,7 @@ func (f *frame) assertion(t *assert.Tree) verdict {
 		out = append(out, failed(x.Message, fields))
 	}
 	for i := range out {
-		out[i].fields = normalize(out[i].fields)
+		out[i].fields = jsonpointer.Distinct(out[i].fields)
 	}
 	out[0].more = out[1:]
 	return out[0]

@@ -234,8 +234,8 @@ func (c *ruleCompiler) fixedPattern(at string, raw any) *pattern.Pattern {
 // tryPattern finds mistakes in a pattern whose variables have no values yet. The values of variables cannot be checked.
 func (c *ruleCompiler) tryPattern(at string, raw any) {
 	_, err := pattern.Compile(raw)
-	var e *jsonpointer.Error
-	if !errors.As(err, &e) || strings.Contains(e.Pointer, "{{") {
+	e, ok := errors.AsType[*jsonpointer.Error](err)
+	if !ok || strings.Contains(e.Pointer, "{{") {
 		return
 	}
 	if s, ok := jsonpointer.At(raw, e.Pointer).(string); !ok || !strings.Contains(s, "{{") {
@@ -257,29 +257,19 @@ func (c *ruleCompiler) failedBelow(at string, err error) {
 }
 
 func located(err error) (pointer, message string) {
-	var e *jsonpointer.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*jsonpointer.Error](err); ok {
 		return e.Pointer, e.Message
 	}
 	return "", err.Error()
 }
 
 func (c *ruleCompiler) security(p *policy.PodSecurity) *podsecurity.Check {
-	check, err := podsecurity.Compile(p.Level, p.Version, excludes(p.Exclude))
+	check, err := podsecurity.Compile(p.Level, p.Version, p.Exclude)
 	if err != nil {
 		c.bad("/validate/podSecurity"+invalidAt(err), "%s", err)
 		return nil
 	}
 	return check
-}
-
-func excludes(in []policy.PodSecurityControl) []podsecurity.Exclude {
-	out := make([]podsecurity.Exclude, len(in))
-	for i, e := range in {
-		out[i] = podsecurity.Exclude{ControlName: e.ControlName, Images: e.Images, RestrictedField: e.RestrictedField,
-			Values: e.Values}
-	}
-	return out
 }
 
 func (c *ruleCompiler) cel(r *policy.Rule) *cel.Rule {

@@ -236,10 +236,7 @@ func (e *entry) loadVariable(s *variable.Scope) (any, error) {
 	return out, nil
 }
 
-func needsCluster(err error) bool {
-	var n *admission.NeedsClusterError
-	return errors.As(err, &n)
-}
+func needsCluster(err error) bool { return errors.As(err, new(*admission.NeedsClusterError)) }
 
 func resolveText(t *variable.Tree, s *variable.Scope, what string) (string, error) {
 	if t == nil {

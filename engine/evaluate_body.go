@@ -7,6 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/condition"
 	"github.com/lintel-bot/lintel/engine/explain"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -163,7 +164,7 @@ func (f *frame) deny(b *body) verdict {
 			f.wish(d.conditions.Remedies(f.scope))
 		}
 		// Most objects have no violation, so the failing fields are determined only for those that do.
-		message, reads = words, d.conditions.Reads(f.scope, true)
+		message, reads = words, d.conditions.Reads(f.scope)
 	}
 	fields := f.trace(reads)
 	if d.conditions == nil {
@@ -172,7 +173,7 @@ func (f *frame) deny(b *body) verdict {
 	}
 	if b.preconditions != nil && len(fields) == 1 && fields[0] == "" {
 		// If the deny conditions read nothing of the object, the preconditions are what causes the denial.
-		fields = f.trace(b.preconditions.Reads(f.scope, true))
+		fields = f.trace(b.preconditions.Reads(f.scope))
 	}
 	own, ok := f.resolve(f.rule.message)
 	switch {
@@ -271,7 +272,7 @@ func (f *frame) each(e *forEach, list []any) (verdict, int) {
 		}
 	}
 	if first.outcome == Fail {
-		first.fields = normalize(first.fields)
+		first.fields = jsonpointer.Distinct(first.fields)
 	}
 	return first, applied
 }

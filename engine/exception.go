@@ -35,7 +35,7 @@ type Exception struct {
 	match      *match.Block
 	conditions *condition.Set
 	namespace  bool // the conditions read the namespace of the object
-	security   []podsecurity.Exclude
+	security   []policy.PodSecurityControl
 	cel        *cel.Exception
 }
 
@@ -157,7 +157,7 @@ func (x *Exception) selects(d policy.Document, s policy.ExceptionSpec) []policy.
 		}
 		x.conditions, x.namespace = c, readsNamespace(jsonpointer.At(d.Value(), "/spec/conditions"))
 	}
-	x.security = excludes(s.PodSecurity)
+	x.security = s.PodSecurity
 	if err := podsecurity.Validate(x.security); err != nil {
 		at := strings.TrimPrefix(invalidAt(err), "/exclude")
 		problems = append(problems, d.Problem("/spec/podSecurity"+at, "%s", err))

@@ -25,16 +25,6 @@ func (f *frame) place(fields []string) []string {
 	return out
 }
 
-// normalize sorts pointers and drops duplicates, and the whole object if there are others.
-func normalize(fields []string) []string {
-	slices.Sort(fields)
-	fields = slices.Compact(fields)
-	if len(fields) > 1 && fields[0] == "" {
-		fields = fields[1:]
-	}
-	return fields
-}
-
 // maxTrace limits how far variables are followed to the values they were computed from.
 const maxTrace = 5
 
@@ -53,7 +43,7 @@ func (f *frame) trace(reads []string) []string {
 		}
 		return []string{""}
 	}
-	return normalize(out)
+	return jsonpointer.Distinct(out)
 }
 
 // follow adds the fields of the object from which one pointer into the variables was computed.

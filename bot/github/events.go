@@ -117,8 +117,8 @@ func (w Work) ending() Work {
 // needed, and GitHub changes them: a custom property of a repository, for example, can be a list.
 func decodePayload(data []byte, payload any) bool {
 	tolerable := func(err error) bool {
-		var other *json.UnmarshalTypeError
-		return err == nil || errors.As(err, &other) && other.Field != ""
+		other, ok := errors.AsType[*json.UnmarshalTypeError](err)
+		return err == nil || ok && other.Field != ""
 	}
 	err := json.Unmarshal(data, payload)
 	if !forge.Is[*time.ParseError](err) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -35,13 +36,8 @@ func processAttributes(plain bool) *syscall.SysProcAttr {
 // (clone(2): EPERM where the system forbids them, EINVAL where the kernel lacks them, ENOSPC at their limit; EACCES
 // from security modules).
 func namespacesRefused(err error) bool {
-	for _, e := range []error{syscall.EPERM, syscall.EACCES, syscall.EINVAL, syscall.ENOSPC, syscall.ENOSYS,
-		syscall.EUSERS} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{syscall.EPERM, syscall.EACCES, syscall.EINVAL, syscall.ENOSPC, syscall.ENOSYS,
+		syscall.EUSERS}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // awaitExit waits for the end of the process without reaping it. It reports whether it could wait.

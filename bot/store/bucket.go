@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -304,21 +305,15 @@ func mayPass(err error) bool {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.ErrorCode != storeFailed && (api.Code == 503 || api.Code == 500)
 	}
-	for _, passing := range []error{nats.ErrNoResponders, nats.ErrTimeout, context.DeadlineExceeded,
-		jetstream.ErrNoStreamResponse,
-		jetstream.ErrJetStreamNotEnabled, nats.ErrConnectionReconnecting, nats.ErrDisconnected,
-		nats.ErrReconnectBufExceeded} {
-		if errors.Is(err, passing) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{nats.ErrNoResponders, nats.ErrTimeout, context.DeadlineExceeded,
+		jetstream.ErrNoStreamResponse, jetstream.ErrJetStreamNotEnabled, nats.ErrConnectionReconnecting,
+		nats.ErrDisconnected, nats.ErrReconnectBufExceeded}, func(passing error) bool { return errors.Is(err, passing) })
 }
 
 // isConflict reports whether the key has another revision than expected.
 func isConflict(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 

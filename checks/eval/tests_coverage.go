@@ -48,12 +48,9 @@ const maxRuleName = 63
 
 // formOf reports whether a rule is the written one, or generated from it for pod controllers.
 func formOf(written, rule string) bool {
-	for _, name := range []string{written, "autogen-" + written, "autogen-cronjob-" + written} {
-		if name == rule || len(rule) == maxRuleName && name[:min(len(name), maxRuleName)] == rule {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{written, "autogen-" + written, "autogen-cronjob-" + written}, func(name string) bool {
+		return name == rule || len(rule) == maxRuleName && name[:min(len(name), maxRuleName)] == rule
+	})
 }
 
 // with returns a sorted list with one more result, each once.

@@ -161,11 +161,11 @@ func takesControls(ref policy.ExceptionRef, policies *engine.Policies) bool {
 		if info.FullName() != ref.PolicyName {
 			continue
 		}
-		for _, rule := range info.Rules {
-			if match.AnyWildcard(ref.RuleNames, rule) &&
-				policies.Uses(engine.RuleID{Policy: info.PolicyRef, Rule: rule}).Controls {
-				return true
-			}
+		if slices.ContainsFunc(info.Rules, func(rule string) bool {
+			return match.AnyWildcard(ref.RuleNames, rule) &&
+				policies.Uses(engine.RuleID{Policy: info.PolicyRef, Rule: rule}).Controls
+		}) {
+			return true
 		}
 	}
 	return false

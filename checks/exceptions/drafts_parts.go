@@ -10,6 +10,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/podsecurity"
+	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 // This file finds what a draft can be narrowed to: controls, images and values.
@@ -23,7 +24,7 @@ func (d *drafter) controls() (out []Control) {
 	images := d.images()
 	for _, name := range podsecurity.Controls() {
 		for _, c := range []Control{{Name: name}, {Name: name, Images: images}} {
-			if podsecurity.Validate([]podsecurity.Exclude{{ControlName: name, Images: c.Images}}) == nil {
+			if podsecurity.Validate([]policy.PodSecurityControl{{ControlName: name, Images: c.Images}}) == nil {
 				out = append(out, c)
 			}
 		}

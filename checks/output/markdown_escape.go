@@ -5,6 +5,7 @@ import (
 	"html"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -40,10 +41,9 @@ func inertWords(s string, most int) string {
 // (https://docs.github.com/en/get-started/writing-on-github/working-with-advanced-formatting/autolinked-references-and-urls).
 func linkish(w string) bool {
 	lower := strings.ToLower(w)
-	for _, s := range []string{"@", "://", "www.", "gh-", "mailto:", "xmpp:"} {
-		if strings.Contains(lower, s) {
-			return true
-		}
+	signs := []string{"@", "://", "www.", "gh-", "mailto:", "xmpp:"}
+	if slices.ContainsFunc(signs, func(s string) bool { return strings.Contains(lower, s) }) {
+		return true
 	}
 	for i := 1; i < len(w); i++ {
 		if w[i-1] == '#' && w[i] >= '0' && w[i] <= '9' {

@@ -147,11 +147,10 @@ func (r *Report) untouched() bool {
 	touched := func(id string) bool {
 		return slices.ContainsFunc(r.Causes, func(c Cause) bool { return c.ID == id && c.Changed })
 	}
-	for _, f := range r.Findings {
-		if f.New && (f.Result != Skip && len(f.Causes) == 0 || slices.ContainsFunc(f.Causes, touched)) {
-			return false
-		}
+	caused := func(f Finding) bool {
+		return f.New && (f.Result != Skip && len(f.Causes) == 0 || slices.ContainsFunc(f.Causes, touched))
 	}
-	return len(r.Causes) > 0 && !r.All && r.Stats.Policies > r.Stats.MatchNothing && r.Stats.Unchecked == 0 &&
+	return !slices.ContainsFunc(r.Findings, caused) && len(r.Causes) > 0 && !r.All &&
+		r.Stats.Policies > r.Stats.MatchNothing && r.Stats.Unchecked == 0 &&
 		!slices.ContainsFunc(r.NotChecked, func(n NotChecked) bool { return touched(n.Cause) })
 }

@@ -272,10 +272,8 @@ func before(a *Answer, res engine.Result, side *render.Resource, field string) b
 		if len(old.Fields) == 0 && field == "" {
 			return true
 		}
-		for _, f := range old.Fields {
-			if f == want && sameBelow(res, was, f, object, field) {
-				return true
-			}
+		if slices.Contains(old.Fields, want) && sameBelow(res, was, want, object, field) {
+			return true
 		}
 	}
 	return false

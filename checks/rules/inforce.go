@@ -155,10 +155,8 @@ func (f *inForce) nowhere(s Source, reached []roots.Root) (bool, error) {
 func (f *inForce) asItIs(p string, deployed bool) bool {
 	set := f.commit.Roots
 	named := settings.Under(p, f.plain)
-	for _, n := range f.plain {
-		if path.Clean(n) == p {
-			return true
-		}
+	if slices.ContainsFunc(f.plain, func(n string) bool { return path.Clean(n) == p }) {
+		return true
 	}
 	if test := set.PolicyTests().OfAny(p); test != "" && !f.namedBelow(p, path.Dir(test)) {
 		return false

@@ -233,8 +233,7 @@ func read(t *tree.Tree) (*Settings, []report.Problem, error) {
 // parseSettings decodes a settings file into s, which contains the defaults.
 func parseSettings(data []byte, s *Settings) []report.Problem {
 	documents, err := doc.Parse(Path, data, doc.Limits{Nodes: 20_000, Depth: 20})
-	var e *doc.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*doc.Error](err); ok {
 		return []report.Problem{{Path: Path, Line: e.Line, Column: e.Column, Message: e.Message}}
 	}
 	if len(documents) > 1 {

@@ -211,12 +211,9 @@ func inState(r *report.Report, state report.State) (names []string) {
 
 // deletes reports whether all blocking findings are about deleted objects, which have no lines to edit.
 func deletes(r *report.Report) bool {
-	for i := range r.Findings {
-		if f := &r.Findings[i]; StateOf(f) == Blocking && f.Operation != "DELETE" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Findings, func(f report.Finding) bool {
+		return StateOf(&f) == Blocking && f.Operation != "DELETE"
+	})
 }
 
 // NextActions lists what must be done for the check to succeed, in order; the findings are listed below it. button says

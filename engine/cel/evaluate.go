@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // verdict is the result of a program, before it is formulated for people.
@@ -79,7 +79,7 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, p
 	if !out.failed {
 		return p.audit(a, undecided)
 	}
-	out.fields = tidy(out.fields)
+	out.fields = jsonpointer.Distinct(out.fields)
 	if len(out.fields) == 1 && out.fields[0] == "" {
 		out.fields, out.old = p.selected(a, out)
 	}
@@ -129,7 +129,7 @@ func (p *program) selected(a *activation, out verdict) ([]string, bool) {
 	if len(found) == 0 {
 		return out.fields, out.old
 	}
-	return tidy(found), old
+	return jsonpointer.Distinct(found), old
 }
 
 // state is the input of the program's expressions for a request.
@@ -226,14 +226,4 @@ func (p *program) message(a *activation, v validation) string {
 		return strings.TrimSpace(string(s))
 	}
 	return v.message
-}
-
-// tidy sorts the fields and removes duplicates. If there are none, it returns the whole object.
-func tidy(fields []string) []string {
-	slices.Sort(fields)
-	fields = slices.Compact(fields)
-	if len(fields) > 1 && fields[0] == "" {
-		fields = fields[1:]
-	}
-	return fields
 }

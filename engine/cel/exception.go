@@ -106,9 +106,6 @@ func (e *Exception) Applies(kind, name string) bool {
 	return slices.ContainsFunc(e.refs, func(r policy.CELPolicyRef) bool { return r.Kind == kind && r.Name == name })
 }
 
-// Refs returns the policies that the exception names.
-func (e *Exception) Refs() []policy.CELPolicyRef { return slices.Clone(e.refs) }
-
 // Expires returns when the exception ends, the zero time if it does not.
 func (e *Exception) Expires() time.Time { return e.expires }
 

@@ -82,7 +82,7 @@ func fieldsOf(a *activation, e *expression) ([]string, bool) {
 	if len(out) == 0 {
 		return []string{""}, old
 	}
-	return tidy(out), old
+	return jsonpointer.Distinct(out), old
 }
 
 var errTooLong = errors.New("too many steps")

@@ -73,24 +73,10 @@ func (c *compiler) selector(pointer string, s *policy.Selector) labels.Selector 
 	if !selects(s) {
 		return nil
 	}
-	out, err := v1.LabelSelectorAsSelector(labelSelector(s))
+	out, err := v1.LabelSelectorAsSelector(s)
 	if err != nil {
 		c.problem(pointer, "the selector is not valid: %s", firstLine(err.Error()))
 		return nil
-	}
-	return out
-}
-
-// labelSelector is the selector as apimachinery has it; nil selects everything.
-func labelSelector(s *policy.Selector) *v1.LabelSelector {
-	out := &v1.LabelSelector{}
-	if s == nil {
-		return out
-	}
-	out.MatchLabels = s.MatchLabels
-	for _, e := range s.MatchExpressions {
-		out.MatchExpressions = append(out.MatchExpressions, v1.LabelSelectorRequirement{Key: e.Key,
-			Operator: v1.LabelSelectorOperator(e.Operator), Values: e.Values})
 	}
 	return out
 }

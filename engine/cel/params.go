@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -48,7 +49,7 @@ func (p *program) params(ctx context.Context, r *admission.Request, env Env, kin
 		}
 		return nil, needs
 	}
-	selector, err := v1.LabelSelectorAsSelector(labelSelector(ref.Selector))
+	selector, err := v1.LabelSelectorAsSelector(cmp.Or(ref.Selector, &v1.LabelSelector{})) // without one, all objects
 	if err != nil {
 		return nil, err
 	}

@@ -171,6 +171,5 @@ func joinNonEmpty(parts []string, joint string) string {
 
 // IsNotFound reports whether an evaluation failed because a variable does not exist.
 func IsNotFound(err error) bool {
-	var missing *jmespath.NotFoundError
-	return errors.As(err, &missing)
+	return errors.As(err, new(*jmespath.NotFoundError))
 }

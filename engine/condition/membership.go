@@ -92,10 +92,11 @@ func (m *members) holdsEach() (lookUp func(key string) bool, ok bool) {
 	}, true
 }
 
-// membership creates an operator that searches keys. A negative one is true for a single key that is not found. For the
-// keys of a list, each decides, which is given the search for one key. Only the numeric operators, AnyIn and AnyNotIn,
-// compare the keys of a list with a value that is a number or a boolean.
-func membership(negative, numbers bool, each func(keys []string, found func(string) bool) bool) operator {
+// membership creates an operator that searches keys: AnyIn (some), AllIn, AnyNotIn (negative, some) or AllNotIn
+// (negative). A key meets it by being found, for a negative one by not being found. For the keys of a list, one that
+// meets it is enough for some, and all have to otherwise. Only the numeric operators, AnyIn and AnyNotIn, compare the
+// keys of a list with a value that is a number or a boolean.
+func membership(negative, some bool) operator {
 	return func(value any) test {
 		m := prepare(value)
 		return func(key any) bool {
@@ -104,82 +105,50 @@ func membership(negative, numbers bool, each func(keys []string, found func(stri
 				return ok && found != negative
 			}
 			list, ok := key.([]any)
-			if !ok || m.isNumber && !numbers {
+			if !ok || m.isNumber && !some {
 				return false
 			}
 			keys := sprints(list)
 			if m.isText && len(keys) == 1 && keys[0] == m.text {
 				return !negative
 			}
-			if m.unmatched != nil && negative && numbers {
+			if m.unmatched != nil && negative && some {
 				// AnyNotIn tests for a key outside the range. A text that is not a number is not outside.
 				return slices.ContainsFunc(keys, func(key string) bool { return m.unmatched.Matches(key) })
 			}
 			found, ok := m.holdsEach()
-			return ok && each(keys, found)
+			// Some key that meets it, or none that does not.
+			return ok && slices.ContainsFunc(keys, func(key string) bool { return (found(key) != negative) == some }) == some
 		}
 	}
 }
 
-func not(found func(string) bool) func(string) bool {
-	return func(key string) bool { return !found(key) }
-}
-
-// anyIn is true when at least one key is among the values.
-func anyIn(value any) test {
-	return membership(false, true, slices.ContainsFunc[[]string])(value)
-}
-
-// allIn is true when every key is among the values.
-func allIn(value any) test {
-	return membership(false, false, func(keys []string, found func(string) bool) bool {
-		return !slices.ContainsFunc(keys, not(found))
-	})(value)
-}
-
-// anyNotIn is true when at least one key is not among the values.
-func anyNotIn(value any) test {
-	return membership(true, true, func(keys []string, found func(string) bool) bool {
-		return slices.ContainsFunc(keys, not(found))
-	})(value)
-}
-
-// allNotIn is true when no key is among the values.
-func allNotIn(value any) test {
-	return membership(true, false, func(keys []string, found func(string) bool) bool {
-		return !slices.ContainsFunc(keys, found)
-	})(value)
-}
-
-// in is the deprecated operator In: a single key as for AnyIn; of a list, all keys have to be among the values,
-// exactly.
-func in(value any) test { return exactly(value, false) }
-
-// notIn is the deprecated operator NotIn: a single key as for AnyNotIn; of a list, at least one key must not be among
+// exactly creates the deprecated operators. In: a single key as for AnyIn; of a list, all keys have to be among the
+// values, exactly. NotIn, the negative one: a single key as for AnyNotIn; of a list, at least one key must not be among
 // the values, exactly.
-func notIn(value any) test { return exactly(value, true) }
-
-func exactly(value any, negative bool) test {
-	m := prepareExact(value)
-	return func(key any) bool {
-		if text, ok := scalarKey(key); ok {
-			found, ok := m.holdsKey(text)
-			return ok && found != negative
+func exactly(negative bool) operator {
+	return func(value any) test {
+		m := prepareExact(value)
+		return func(key any) bool {
+			if text, ok := scalarKey(key); ok {
+				found, ok := m.holdsKey(text)
+				return ok && found != negative
+			}
+			list, ok := key.([]any)
+			if !ok {
+				return false
+			}
+			keys := sprints(list)
+			if m.isText && len(keys) == 1 && keys[0] == m.text {
+				// Kyverno returns true here for both operators.
+				return true
+			}
+			if m.invalid || m.isNumber || m.isList && slices.ContainsFunc(value.([]any), notString) {
+				return false
+			}
+			missing := slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(m.texts, k) })
+			return missing == negative
 		}
-		list, ok := key.([]any)
-		if !ok {
-			return false
-		}
-		keys := sprints(list)
-		if m.isText && len(keys) == 1 && keys[0] == m.text {
-			// Kyverno returns true here for both operators.
-			return true
-		}
-		if m.invalid || m.isNumber || m.isList && slices.ContainsFunc(value.([]any), notString) {
-			return false
-		}
-		missing := slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(m.texts, k) })
-		return missing == negative
 	}
 }
 

@@ -20,7 +20,8 @@ const operatorNames = "Equals, NotEquals, AnyIn, AllIn, AnyNotIn, AllNotIn, Grea
 // (https://kyverno.io/docs/policy-types/cluster-policy/preconditions/#operators).
 var operators = map[string]operator{
 	"Equal": equals, "Equals": equals, "NotEqual": notEquals, "NotEquals": notEquals,
-	"AnyIn": anyIn, "AllIn": allIn, "AnyNotIn": anyNotIn, "AllNotIn": allNotIn, "In": in, "NotIn": notIn,
+	"AnyIn": membership(false, true), "AllIn": membership(false, false), "In": exactly(false),
+	"AnyNotIn": membership(true, true), "AllNotIn": membership(true, false), "NotIn": exactly(true),
 	"GreaterThan": ordered(isMore), "GreaterThanOrEquals": ordered(isMoreOrEqual),
 	"LessThan": ordered(isLess), "LessThanOrEquals": ordered(isLessOrEqual),
 	"DurationGreaterThan": durations(isMore), "DurationGreaterThanOrEquals": durations(isMoreOrEqual),

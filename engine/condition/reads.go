@@ -10,51 +10,31 @@ import (
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
-// Reads returns RFC 6901 pointers into the root of the scope ("/request/object/spec/replicas") to what the deciding
-// conditions read, sorted and each once. met is the result of Holds. For a set that is met these are the conditions that
-// are met, otherwise the unmet ones of the first block that is not met. If only some elements of a list decided, the
-// pointers lead to these. It evaluates every such condition, not only the first, so that it finds all fields of a
+// Reads returns RFC 6901 pointers into the root of the scope ("/request/object/spec/replicas") to what the conditions of
+// a set that is met read, of those that are met, sorted and each once. If only some elements of a list decided, the
+// pointers lead to these. It evaluates every condition, not only the first that decides, so that it finds all fields of a
 // resource that have to change; their errors are ignored.
-func (s *Set) Reads(sc *variable.Scope, met bool) []string {
+func (s *Set) Reads(sc *variable.Scope) []string {
 	var reads []string
 	for i := range s.blocks {
 		b := &s.blocks[i]
-		if met {
-			for _, c := range slices.Concat(b.any, b.all) {
-				reads = append(reads, c.readsIf(sc, true)...)
-			}
-			continue
+		for _, c := range slices.Concat(b.any, b.all) {
+			reads = append(reads, c.readsIfMet(sc)...)
 		}
-		if ok, _, err := b.holds(sc); ok || err != nil {
-			continue
-		}
-		// The any list decided if none of it is met.
-		if b.hasAny && !slices.ContainsFunc(b.any, func(c condition) bool {
-			ok, err := c.holds(sc)
-			return ok && err == nil
-		}) {
-			for j := range b.any {
-				reads = append(reads, b.any[j].readsIf(sc, false)...)
-			}
-		}
-		for j := range b.all {
-			reads = append(reads, b.all[j].readsIf(sc, false)...)
-		}
-		break
 	}
 	slices.Sort(reads)
 	return slices.Compact(reads)
 }
 
-// readsIf returns what the condition reads if its result is want.
-func (c *condition) readsIf(sc *variable.Scope, want bool) []string {
+// readsIfMet returns what the condition reads if it is met.
+func (c *condition) readsIfMet(sc *variable.Scope) []string {
 	key, t, err := c.operands(sc)
-	if err != nil || t(key) != want {
+	if err != nil || !t(key) {
 		return nil
 	}
 	keys := c.key.Reads(sc)
 	if list, ok := key.([]any); ok {
-		keys = narrow(sc, keys, list, func(element any) bool { return t([]any{element}) == want })
+		keys = narrow(sc, keys, list, func(element any) bool { return t([]any{element}) })
 	}
 	return append(keys, c.value.Reads(sc)...)
 }

@@ -58,8 +58,6 @@ func missing(err error) bool {
 // fatal tells the errors that nothing in an expression may catch: the evaluation did not fail, it could
 // not be finished.
 func fatal(err error) bool {
-	var limit *LimitError
-	var cluster *admission.NeedsClusterError
-	return errors.As(err, &limit) || errors.As(err, &cluster) ||
+	return errors.As(err, new(*LimitError)) || errors.As(err, new(*admission.NeedsClusterError)) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

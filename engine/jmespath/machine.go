@@ -311,10 +311,10 @@ func (m *machine) project(n *node, v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.op == opValues {
-		return m.projectValues(n, left)
-	}
 	list, ok := asArray(left)
+	if n.op == opValues {
+		list, ok = valuesOf(left)
+	}
 	if !ok {
 		return nil, nil
 	}
@@ -332,37 +332,17 @@ func (m *machine) project(n *node, v any) (any, error) {
 				continue
 			}
 		}
-		if out, err = m.take(out, n.kids[1], item); err != nil {
+		result, err := m.evalSoft(n.kids[1], item)
+		if err != nil {
 			return nil, err
 		}
-	}
-	return out, nil
-}
-
-// take appends what a projection takes of one element; null is dropped.
-func (m *machine) take(out []any, n *node, item any) ([]any, error) {
-	result, err := m.evalSoft(n, item)
-	if err != nil || result == nil {
-		return out, err
-	}
-	if err := m.grow(16); err != nil {
-		return nil, err
-	}
-	return append(out, result), nil
-}
-
-// projectValues goes through an object in the order of its keys, so that equal input gives equal output.
-func (m *machine) projectValues(n *node, left any) (any, error) {
-	object, ok := asObject(left)
-	if !ok {
-		return nil, nil
-	}
-	out := make([]any, 0, len(object))
-	var err error
-	for _, key := range sortedKeys(object) {
-		if out, err = m.take(out, n.kids[1], object[key]); err != nil {
+		if result == nil { // is dropped
+			continue
+		}
+		if err := m.grow(16); err != nil {
 			return nil, err
 		}
+		out = append(out, result)
 	}
 	return out, nil
 }
@@ -380,6 +360,19 @@ func (m *machine) flatten(list []any) (any, error) {
 		out = append(out, inner...)
 	}
 	return out, nil
+}
+
+// valuesOf are the values of an object in the order of its keys, so that equal input gives equal output.
+func valuesOf(v any) ([]any, bool) {
+	object, ok := asObject(v)
+	if !ok {
+		return nil, false
+	}
+	out := make([]any, 0, len(object))
+	for _, key := range sortedKeys(object) {
+		out = append(out, object[key])
+	}
+	return out, true
 }
 
 func sortedKeys[V any](o map[string]V) []string {

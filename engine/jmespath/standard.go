@@ -36,11 +36,7 @@ func standardFunctions() []function {
 			return out, c.grow(16 * len(out))
 		}},
 		{name: "values", params: []kind{kindObject}, run: func(c *call) (any, error) {
-			o := c.obj(0)
-			out := make([]any, 0, len(o))
-			for _, k := range sortedKeys(o) {
-				out = append(out, o[k])
-			}
+			out, _ := valuesOf(c.args[0])
 			return out, c.grow(16 * len(out))
 		}},
 		{name: "map", params: []kind{kindExpref, kindArray}, run: mapEach},

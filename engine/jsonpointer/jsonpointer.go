@@ -5,6 +5,7 @@ package jsonpointer
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -185,4 +186,14 @@ func Dotted(pointer string) string {
 		}
 	}
 	return b.String()
+}
+
+// Distinct sorts pointers and drops duplicates, and the whole value if there are others.
+func Distinct(pointers []string) []string {
+	slices.Sort(pointers)
+	pointers = slices.Compact(pointers)
+	if len(pointers) > 1 && pointers[0] == "" {
+		pointers = pointers[1:]
+	}
+	return pointers
 }

@@ -215,13 +215,13 @@ func (s *Selector) String() string {
 		parts = append(parts, p.key+"="+p.value)
 	}
 	for _, r := range s.requirements {
-		switch r.operator {
+		switch r.Operator {
 		case "In", "NotIn":
-			parts = append(parts, r.key+" "+strings.ToLower(r.operator)+" ("+strings.Join(r.values, ",")+")")
+			parts = append(parts, r.Key+" "+strings.ToLower(string(r.Operator))+" ("+strings.Join(r.Values, ",")+")")
 		case "Exists":
-			parts = append(parts, r.key)
+			parts = append(parts, r.Key)
 		default:
-			parts = append(parts, "!"+r.key)
+			parts = append(parts, "!"+r.Key)
 		}
 	}
 	return strings.Join(parts, ",")

@@ -15,16 +15,10 @@ import (
 // Selector is a compiled label selector.
 type Selector struct {
 	labels       []pair
-	requirements []requirement
+	requirements []policy.SelectorRequirement
 }
 
 type pair struct{ key, value string }
-
-type requirement struct {
-	key      string
-	operator string
-	values   []string
-}
 
 // InvalidError describes which part of a block is invalid. Field is its path below the block, with slashes. Warning is
 // set for a part that is valid but matches nothing: in an exclude block this makes the rule no weaker.
@@ -82,8 +76,8 @@ func CompileSelector(s *policy.Selector) (*Selector, error) {
 					Message: fmt.Sprintf("%q is not a valid label value: up to 63 letters, digits, -, _ and .", v)}
 			}
 		}
-		out.requirements = append(out.requirements, requirement{r.Key, r.Operator, r.Values})
 	}
+	out.requirements = s.MatchExpressions
 	return out, nil
 }
 
@@ -110,13 +104,13 @@ func (s *Selector) Matches(labels map[string]string) bool {
 		}
 	}
 	for _, r := range s.requirements {
-		v, has := labels[r.key]
+		v, has := labels[r.Key]
 		ok := false
-		switch r.operator {
+		switch r.Operator {
 		case "In":
-			ok = has && slices.Contains(r.values, v)
+			ok = has && slices.Contains(r.Values, v)
 		case "NotIn":
-			ok = !has || !slices.Contains(r.values, v)
+			ok = !has || !slices.Contains(r.Values, v)
 		case "Exists":
 			ok = has
 		case "DoesNotExist":
@@ -143,15 +137,6 @@ func (s *Selector) everything() bool { return len(s.labels)+len(s.requirements) 
 
 // only reports whether the selector reads no other label than this one.
 func (s *Selector) only(key string) bool {
-	for _, p := range s.labels {
-		if p.key != key {
-			return false
-		}
-	}
-	for _, r := range s.requirements {
-		if r.key != key {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.labels, func(p pair) bool { return p.key != key }) &&
+		!slices.ContainsFunc(s.requirements, func(r policy.SelectorRequirement) bool { return r.Key != key })
 }

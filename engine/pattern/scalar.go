@@ -116,12 +116,7 @@ func (s *Scalar) matchString(value any, pattern string) bool {
 }
 
 func matchAll(terms []term, value any) bool {
-	for i := range terms {
-		if !terms[i].match(value) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(terms, func(t term) bool { return !t.match(value) })
 }
 
 // operator compares a value with an operand.

@@ -13,33 +13,24 @@ import (
 	"strings"
 
 	"k8s.io/pod-security-admission/api"
-	"k8s.io/pod-security-admission/policy"
+	standards "k8s.io/pod-security-admission/policy"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/pattern"
+	"github.com/lintel-bot/lintel/engine/policy"
 )
-
-// Exclude exempts a control, as podSecurity.exclude of a policy and podSecurity of an exception write it. With images,
-// it is about the containers that run one of them (wildcards allowed); without, about the fields of the pod. With a
-// restricted field, only that field is exempt; with values, only where it holds nothing but these (wildcards allowed).
-type Exclude struct {
-	ControlName     string
-	Images          []string
-	RestrictedField string
-	Values          []string
-}
 
 // Check is a compiled podSecurity rule: immutable and safe for concurrent use.
 type Check struct {
 	level, version string
 	controls       []control
-	exclude        []Exclude
+	exclude        []policy.PodSecurityControl
 }
 
 type control struct {
 	id    string
-	allow policy.CheckPodFn
+	allow standards.CheckPodFn
 }
 
 // Outcome is the result of a Check.
@@ -77,7 +68,7 @@ const latestMinor = 34
 
 // Compile prepares a check of a level (privileged, baseline or restricted) as of a version ("latest", or
 // "v1.N" with or without the v; empty means latest). Its errors are of type *InvalidError.
-func Compile(level, version string, exclude []Exclude) (*Check, error) {
+func Compile(level, version string, exclude []policy.PodSecurityControl) (*Check, error) {
 	l, err := api.ParseLevel(level)
 	if err != nil {
 		return nil, &InvalidError{Field: "level", Index: -1, Message: err.Error()}
@@ -103,20 +94,20 @@ func Compile(level, version string, exclude []Exclude) (*Check, error) {
 	}
 	for i, e := range exclude {
 		of, _ := entryOf(e.ControlName)
-		if l == api.LevelBaseline && !slices.ContainsFunc(policy.DefaultChecks(), func(check policy.Check) bool {
+		if l == api.LevelBaseline && !slices.ContainsFunc(standards.DefaultChecks(), func(check standards.Check) bool {
 			return check.Level == api.LevelBaseline && slices.Contains(of.ids, string(check.ID))
 		}) {
 			return nil, &InvalidError{Field: "controlName", Index: i,
 				Message: fmt.Sprintf("the level baseline does not have the control %q", e.ControlName)}
 		}
 	}
-	for _, check := range policy.DefaultChecks() {
+	for _, check := range standards.DefaultChecks() {
 		if l == api.LevelBaseline && check.Level != api.LevelBaseline {
 			continue
 		}
 		// Like Kyverno, and unlike the API server, the restricted level keeps the baseline checks that a restricted one
 		// replaces: an exclusion of one control must not turn off the other.
-		var chosen policy.CheckPodFn
+		var chosen standards.CheckPodFn
 		for _, revision := range check.Versions {
 			if !v.Older(revision.MinimumVersion) {
 				chosen = revision.CheckPod
@@ -131,7 +122,7 @@ func Compile(level, version string, exclude []Exclude) (*Check, error) {
 
 // Validate describes what is wrong with exclusions, as an *InvalidError: an unknown control, a restricted field
 // of another control, images where the control or the field is one of the pod, and the other way round.
-func Validate(exclude []Exclude) error {
+func Validate(exclude []policy.PodSecurityControl) error {
 	for i, e := range exclude {
 		of, ok := entryOf(e.ControlName)
 		if !ok {
@@ -164,12 +155,12 @@ func Validate(exclude []Exclude) error {
 // Evaluate checks the pod that an object is, or has a template of: a Pod, or a controller of Kubernetes that makes pods.
 // Exclusions of exceptions come in extra and are expected to be valid. Other objects, and those that cannot be read, are
 // an error, as in Kyverno.
-func (c *Check) Evaluate(object admission.Object, extra []Exclude) Outcome {
+func (c *Check) Evaluate(object admission.Object, extra []policy.PodSecurityControl) Outcome {
 	return c.Explain(object, extra, nil)
 }
 
 // Explain is like Evaluate, and also records what the level requires of each field that violates it.
-func (c *Check) Explain(object admission.Object, extra []Exclude, sheet *explain.Sheet) Outcome {
+func (c *Check) Explain(object admission.Object, extra []policy.PodSecurityControl, sheet *explain.Sheet) Outcome {
 	found, err := podOf(object)
 	if err != nil {
 		return Outcome{Err: err}

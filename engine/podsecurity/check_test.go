@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 func object(t testing.TB, text string) admission.Object {
@@ -43,7 +44,7 @@ func TestEvaluate(t *testing.T) {
 	for name, tt := range map[string]struct {
 		level   string
 		object  string
-		exclude []Exclude
+		exclude []policy.PodSecurityControl
 		fields  []string // none means allowed
 		message string
 	}{
@@ -75,7 +76,7 @@ func TestEvaluate(t *testing.T) {
 				`[spec.jobTemplate.spec.template.spec.containers[0].ports[1].hostPort is forbidden, forbidden values found: 80])`},
 		"restricted field of a controller": {level: "baseline", object: "kind: Job\n" +
 			"spec: {template: {spec: {hostPID: true}}}",
-			exclude: []Exclude{{ControlName: "Host Namespaces", RestrictedField: "spec.hostPID"}}},
+			exclude: []policy.PodSecurityControl{{ControlName: "Host Namespaces", RestrictedField: "spec.hostPID"}}},
 		"sysctl": {level: "baseline", object: podWith("  securityContext: {sysctls: [{name: kernel.shm_rmid_forced, "+
 			"value: '1'}, {name: kernel.msgmax, value: '1'}]}\n", ""), fields: []string{"/spec/securityContext/sysctls/1/name"}},
 		"selinux": {level: "baseline", object: podWith("  securityContext: {seLinuxOptions: {type: container_t, user: "+
@@ -93,87 +94,87 @@ func TestEvaluate(t *testing.T) {
 			"/spec/containers/0/securityContext/capabilities/add/2"}},
 
 		"excluded": {level: "baseline", object: podWith("  hostIPC: true\n", ""),
-			exclude: []Exclude{{ControlName: "Host Namespaces"}}},
+			exclude: []policy.PodSecurityControl{{ControlName: "Host Namespaces"}}},
 		"volume types by values": {level: "restricted",
 			object: podWith("  volumes: [{name: w, nfs: {server: s, path: /}}]\n", ""),
-			exclude: []Exclude{{ControlName: "Volume Types", RestrictedField: "spec.volumes[*].nfs",
+			exclude: []policy.PodSecurityControl{{ControlName: "Volume Types", RestrictedField: "spec.volumes[*].nfs",
 				Values: []string{"neither"}}}},
 		"volume types by values, another source": {level: "restricted",
 			object: podWith("  volumes: [{name: w, nfs: {server: s, path: /}}, "+
 				"{name: v, rbd: {image: i, monitors: [m]}}]\n", ""),
-			exclude: []Exclude{{ControlName: "Volume Types", RestrictedField: "spec.volumes[*].nfs",
+			exclude: []policy.PodSecurityControl{{ControlName: "Volume Types", RestrictedField: "spec.volumes[*].nfs",
 				Values: []string{"server", "path"}}},
 			fields: []string{"/spec/volumes/1/rbd"},
 			message: `It violates PodSecurity "restricted:latest": (Forbidden reason: restricted volume types, ` +
 				`field error list: [spec.volumes[1].rbd: Forbidden])`},
 		"host path by values": {level: "baseline",
 			object: podWith("  volumes: [{name: a, hostPath: {path: /var/log/x}}]\n", ""),
-			exclude: []Exclude{{ControlName: "HostPath Volumes", RestrictedField: "spec.volumes[*].hostPath",
+			exclude: []policy.PodSecurityControl{{ControlName: "HostPath Volumes", RestrictedField: "spec.volumes[*].hostPath",
 				Values: []string{"/var/log/*"}}}},
 		"host path by other values": {level: "baseline",
 			object:  podWith("  volumes: [{name: a, hostPath: {path: /var/log/x}}, {name: b, hostPath: {path: /etc}}]\n", ""),
-			exclude: []Exclude{{ControlName: "HostPath Volumes", Values: []string{"/var/log/*", "path"}}},
+			exclude: []policy.PodSecurityControl{{ControlName: "HostPath Volumes", Values: []string{"/var/log/*", "path"}}},
 			fields:  []string{"/spec/volumes/1/hostPath"},
 			message: `It violates PodSecurity "baseline:latest": (Forbidden reason: hostPath volumes, ` +
 				`field error list: [spec.volumes[1].hostPath is forbidden, forbidden values found: /etc])`},
 		"missing has no value": {level: "restricted", object: podWith("", "[{name: a, image: x, "+
 			strings.Replace(good, "runAsNonRoot: true, ", "", 1)+"}]"),
-			exclude: []Exclude{{ControlName: "Running as Non-root", Images: []string{"x"}, Values: []string{"other"}}}},
+			exclude: []policy.PodSecurityControl{{ControlName: "Running as Non-root", Images: []string{"x"}, Values: []string{"other"}}}},
 		"escalation that is not set": {level: "restricted", object: podWith("", "[{name: a, image: x, "+
 			strings.Replace(good, "allowPrivilegeEscalation: false, ", "", 1)+"}]"),
-			exclude: []Exclude{{ControlName: "Privilege Escalation", Images: []string{"x"}, Values: []string{"true"}}},
+			exclude: []policy.PodSecurityControl{{ControlName: "Privilege Escalation", Images: []string{"x"}, Values: []string{"true"}}},
 			fields:  []string{"/spec/containers/0/securityContext/allowPrivilegeEscalation"}},
 		"by name alone, two containers": {level: "restricted", object: podWith("",
 			"[{name: a, "+strings.Replace(good, "runAsNonRoot: true, ", "", 1)+"}, {name: b, "+
 				strings.Replace(good, "runAsNonRoot: true, ", "", 1)+"}]"),
-			exclude: []Exclude{{ControlName: "Running as Non-root"}},
+			exclude: []policy.PodSecurityControl{{ControlName: "Running as Non-root"}},
 			fields:  []string{"/spec/containers/1/securityContext/runAsNonRoot"}},
 		"all profiles that are wrong": {level: "restricted", object: podWith("  securityContext: {seccompProfile: {type: "+
 			"Unconfined}}\n", "[{name: a, "+strings.Replace(good, "seccompProfile: {type: RuntimeDefault}", "runAsUser: 1", 1)+
 			"}]"),
-			exclude: []Exclude{{ControlName: "Seccomp", RestrictedField: "spec.securityContext.seccompProfile.type",
+			exclude: []policy.PodSecurityControl{{ControlName: "Seccomp", RestrictedField: "spec.securityContext.seccompProfile.type",
 				Values: []string{"Unconfined"}}}},
 		"other excluded": {level: "baseline", object: podWith("  hostIPC: true\n  hostPID: true\n", ""),
-			exclude: []Exclude{{ControlName: "Host Namespaces", RestrictedField: "spec.hostPID", Values: []string{"true"}}},
+			exclude: []policy.PodSecurityControl{{ControlName: "Host Namespaces", RestrictedField: "spec.hostPID", Values: []string{"true"}}},
 			fields:  []string{"/spec/hostIPC"}},
 		"by name alone": {
 			level: "restricted", object: podWith("",
 				"[{name: a, securityContext: {runAsNonRoot: false, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}, "+
 					"seccompProfile: {type: RuntimeDefault}}}]"),
-			exclude: []Exclude{{ControlName: "Running as Non-root"}},
+			exclude: []policy.PodSecurityControl{{ControlName: "Running as Non-root"}},
 		},
 		"container needs images": {level: "baseline",
 			object:  podWith("", "[{name: a, image: nginx, securityContext: {capabilities: {add: [NET_RAW]}}}]"),
-			exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"redis*"}}},
+			exclude: []policy.PodSecurityControl{{ControlName: "Capabilities", Images: []string{"redis*"}}},
 			fields:  []string{"/spec/containers/0/securityContext/capabilities/add/0"}},
 		"image": {level: "baseline",
 			object:  podWith("", "[{name: a, image: nginx, securityContext: {capabilities: {add: [NET_RAW]}}}]"),
-			exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"redis*", "nginx*"}}}},
+			exclude: []policy.PodSecurityControl{{ControlName: "Capabilities", Images: []string{"redis*", "nginx*"}}}},
 		"init container": {level: "baseline", object: podWith("  initContainers: "+istio+"\n", ""),
-			exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"*/istio/proxyv2*"},
+			exclude: []policy.PodSecurityControl{{ControlName: "Capabilities", Images: []string{"*/istio/proxyv2*"},
 				RestrictedField: "spec.initContainers[*].securityContext.capabilities.add",
 				Values:          []string{"NET_ADMIN", "NET_RAW"}}}},
 		"not as container": {level: "baseline", object: podWith("", istio),
-			exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"*/istio/proxyv2*"},
+			exclude: []policy.PodSecurityControl{{ControlName: "Capabilities", Images: []string{"*/istio/proxyv2*"},
 				RestrictedField: "spec.initContainers[*].securityContext.capabilities.add",
 				Values:          []string{"NET_ADMIN", "NET_RAW"}}},
 			fields: []string{"/spec/containers/0/securityContext/capabilities/add/0",
 				"/spec/containers/0/securityContext/capabilities/add/1"}},
 		"value too many": {level: "baseline", object: podWith("  initContainers: "+istio+"\n", ""),
-			exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"*"},
+			exclude: []policy.PodSecurityControl{{ControlName: "Capabilities", Images: []string{"*"},
 				RestrictedField: "spec.initContainers[*].securityContext.capabilities.add", Values: []string{"NET_ADMIN"}}},
 			fields: []string{"/spec/initContainers/0/securityContext/capabilities/add/0",
 				"/spec/initContainers/0/securityContext/capabilities/add/1"}},
 		"explicit and implicit": {level: "restricted", object: podWith("  initContainers: [{name: i, image: x/istio, "+
 			strings.Replace(good, "runAsNonRoot: true", "runAsNonRoot: false", 1)+"}]\n",
 			"[{name: a, "+strings.Replace(good, "runAsNonRoot: true, ", "", 1)+"}]"),
-			exclude: []Exclude{{ControlName: "Running as Non-root", Images: []string{"*/istio"},
+			exclude: []policy.PodSecurityControl{{ControlName: "Running as Non-root", Images: []string{"*/istio"},
 				RestrictedField: "spec.initContainers[*].securityContext.runAsNonRoot", Values: []string{"false"}}},
 			fields: []string{"/spec/containers/0/securityContext/runAsNonRoot"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, fromException := range []bool{false, true} {
-				own, extra := tt.exclude, []Exclude(nil)
+				own, extra := tt.exclude, []policy.PodSecurityControl(nil)
 				if fromException {
 					own, extra = nil, tt.exclude
 				}
@@ -250,21 +251,21 @@ func TestUserNamespacesRelaxNothing(t *testing.T) {
 func TestInvalid(t *testing.T) {
 	for _, tt := range []struct {
 		level, version string
-		exclude        Exclude
+		exclude        policy.PodSecurityControl
 		field          string
 	}{
-		{"strict", "latest", Exclude{ControlName: "Seccomp"}, "level"},
-		{"baseline", "newest", Exclude{ControlName: "Seccomp"}, "version"},
-		{"baseline", "latest", Exclude{ControlName: "seccomp"}, "controlName"},
+		{"strict", "latest", policy.PodSecurityControl{ControlName: "Seccomp"}, "level"},
+		{"baseline", "newest", policy.PodSecurityControl{ControlName: "Seccomp"}, "version"},
+		{"baseline", "latest", policy.PodSecurityControl{ControlName: "seccomp"}, "controlName"},
 		// one of the standards, which the schema of Kyverno's policies does not have
-		{"baseline", "latest", Exclude{ControlName: "Host Probes / Lifecycle Hooks"}, "controlName"},
-		{"baseline", "latest", Exclude{ControlName: "Sysctls", RestrictedField: "spec.hostPID"}, "restrictedField"},
-		{"baseline", "latest", Exclude{ControlName: "Seccomp",
+		{"baseline", "latest", policy.PodSecurityControl{ControlName: "Host Probes / Lifecycle Hooks"}, "controlName"},
+		{"baseline", "latest", policy.PodSecurityControl{ControlName: "Sysctls", RestrictedField: "spec.hostPID"}, "restrictedField"},
+		{"baseline", "latest", policy.PodSecurityControl{ControlName: "Seccomp",
 			RestrictedField: "spec.containers[*].securityContext.seccompProfile.type"}, "images"},
-		{"baseline", "latest", Exclude{ControlName: "Host Namespaces", RestrictedField: "spec.hostPID",
+		{"baseline", "latest", policy.PodSecurityControl{ControlName: "Host Namespaces", RestrictedField: "spec.hostPID",
 			Images: []string{"*"}}, "images"},
 	} {
-		_, err := Compile(tt.level, tt.version, []Exclude{tt.exclude})
+		_, err := Compile(tt.level, tt.version, []policy.PodSecurityControl{tt.exclude})
 		var invalid *InvalidError
 		if !errors.As(err, &invalid) || invalid.Field != tt.field {
 			t.Errorf("%+v: got %v, want an error of %s", tt, err, tt.field)
@@ -315,7 +316,7 @@ func TestUnreadable(t *testing.T) {
 
 // TestParallel holds that a check can be shared.
 func TestParallel(t *testing.T) {
-	c, err := Compile("restricted", "latest", []Exclude{{ControlName: "Seccomp"}})
+	c, err := Compile("restricted", "latest", []policy.PodSecurityControl{{ControlName: "Seccomp"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +326,7 @@ func TestParallel(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 50 {
-				if diff := cmp.Diff(want, c.Evaluate(o, []Exclude{})); diff != "" {
+				if diff := cmp.Diff(want, c.Evaluate(o, []policy.PodSecurityControl{})); diff != "" {
 					t.Error(diff)
 					return
 				}
@@ -356,7 +357,7 @@ func FuzzEvaluate(f *testing.F) {
 		if utiljson.Unmarshal(data, &o) != nil {
 			return
 		}
-		got := c.Evaluate(o, []Exclude{{ControlName: "Seccomp", Images: []string{"*"}}})
+		got := c.Evaluate(o, []policy.PodSecurityControl{{ControlName: "Seccomp", Images: []string{"*"}}})
 		if got.Err == nil && got.Allowed != (len(got.Fields) == 0) {
 			t.Errorf("%+v", got)
 		}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 // path is a place in a pod: names and list indexes.
@@ -84,7 +85,7 @@ func (v violation) inContainer() bool { return len(v.path) > 2 && containerField
 // own, and each violation of that container takes one away from the regular containers, whatever their values are: this
 // is how a control like "Running as Non-root" is excluded by its name alone where there is one container. More of them,
 // and initContainers, need images.
-func exempt(ctl control, pod *corev1.Pod, e Exclude, violations []violation) []violation {
+func exempt(ctl control, pod *corev1.Pod, e policy.PodSecurityControl, violations []violation) []violation {
 	bare := map[string]int{}
 	if len(e.Images) == 0 {
 		probe := corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}

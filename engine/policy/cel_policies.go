@@ -47,24 +47,6 @@ type CELValidation struct {
 	Reason            string `json:"reason"`
 }
 
-// CELAuditAnnotation is an annotation of the audit event; it is compiled and not evaluated.
-type CELAuditAnnotation struct {
-	Key             string `json:"key"`
-	ValueExpression string `json:"valueExpression"`
-}
-
-// MatchCondition is a named expression that has to hold for a policy or an exception to apply.
-type MatchCondition struct {
-	Name       string `json:"name"`
-	Expression string `json:"expression"`
-}
-
-// CELVariable is a named expression, evaluated when it is first used.
-type CELVariable struct {
-	Name       string `json:"name"`
-	Expression string `json:"expression"`
-}
-
 // CELAutogen says for which pod controllers a policy on Pods is repeated.
 type CELAutogen struct {
 	PodControllers            *CELPodControllers `json:"podControllers"`
@@ -129,12 +111,6 @@ type ValidatingAdmissionPolicySpec struct {
 	ParamKind        *ParamKind           `json:"paramKind"`
 	Validations      []CELValidation      `json:"validations"`
 	AuditAnnotations []CELAuditAnnotation `json:"auditAnnotations"`
-}
-
-// ParamKind is the kind of the objects that parametrize a policy.
-type ParamKind struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
 }
 
 // ParamRef names or selects the parameter objects of a binding.

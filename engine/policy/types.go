@@ -1,5 +1,27 @@
 package policy
 
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What policies write as Kubernetes does.
+type (
+	// Selector is a label selector. In policies with rules Kyverno allows wildcards in the keys and values of MatchLabels.
+	Selector            = metav1.LabelSelector
+	SelectorRequirement = metav1.LabelSelectorRequirement
+	Subject             = rbacv1.Subject
+
+	// MatchCondition is a named expression that has to hold for a policy or an exception to apply, CELVariable one that is
+	// evaluated when it is first used. CELAuditAnnotation is compiled and not evaluated. ParamKind is the kind of the
+	// objects that parametrize a policy.
+	MatchCondition     = admissionv1.MatchCondition
+	CELVariable        = admissionv1.Variable
+	CELAuditAnnotation = admissionv1.AuditAnnotation
+	ParamKind          = admissionv1.ParamKind
+)
+
 // Metadata is the part of an object's metadata that a file may set. What only the API server writes is
 // accepted, since exported objects have it, and ignored.
 type Metadata struct {
@@ -70,19 +92,6 @@ type FailureActionOverride struct {
 	NamespaceSelector *Selector `json:"namespaceSelector"`
 }
 
-// Selector is a label selector. In policies with rules Kyverno allows wildcards in the keys and values of MatchLabels.
-type Selector struct {
-	MatchLabels      map[string]string     `json:"matchLabels"`
-	MatchExpressions []SelectorRequirement `json:"matchExpressions"`
-}
-
-// SelectorRequirement is one expression of a label selector.
-type SelectorRequirement struct {
-	Key      string   `json:"key"`
-	Operator string   `json:"operator"`
-	Values   []string `json:"values"`
-}
-
 // Rule is one rule of a policy. Exactly one of its bodies is set.
 type Rule struct {
 	Name                   string            `json:"name"`
@@ -119,14 +128,6 @@ type UserInfo struct {
 	Roles        []string  `json:"roles"`
 	ClusterRoles []string  `json:"clusterRoles"`
 	Subjects     []Subject `json:"subjects"`
-}
-
-// Subject is a user, group or service account, as in a RoleBinding.
-type Subject struct {
-	Kind      string `json:"kind"`
-	APIGroup  string `json:"apiGroup"`
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
 }
 
 // Resources takes requests by the object they are about.
@@ -232,7 +233,9 @@ type PodSecurity struct {
 	Exclude []PodSecurityControl `json:"exclude"`
 }
 
-// PodSecurityControl exempts a control, for some images, or for some values of one of its fields.
+// PodSecurityControl exempts a control, as podSecurity.exclude of a policy and podSecurity of an exception write it. With
+// images, it is about the containers that run one of them (wildcards allowed); without, about the fields of the pod. With
+// a restricted field, only that field is exempt; with values, only where it holds nothing but these (wildcards allowed).
 type PodSecurityControl struct {
 	ControlName     string   `json:"controlName"`
 	Images          []string `json:"images"`

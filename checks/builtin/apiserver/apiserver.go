@@ -222,13 +222,8 @@ func custom(gvk apischema.GroupVersionKind, object map[string]any) []schema.Viol
 	if o.Name == "" && o.GenerateName != "" {
 		o.Name = o.GenerateName + "00000"
 	}
-	return violations(object, genericvalidation.ValidateObjectMeta(&o.ObjectMeta, o.Namespace != "", validateName,
-		field.NewPath("metadata")), Refused)
-}
-
-// validateName is the validation of the names of custom resources.
-func validateName(name string, prefix bool) []string {
-	return genericvalidation.NameIsDNSSubdomain(name, prefix)
+	return violations(object, genericvalidation.ValidateObjectMeta(&o.ObjectMeta, o.Namespace != "",
+		genericvalidation.NameIsDNSSubdomain, field.NewPath("metadata")), Refused)
 }
 
 // warnings converts the API server's warnings, each of which begins with a field.

@@ -62,8 +62,7 @@ func (s *schemaOf) get() (*schema, error) {
 // is known for a schema beyond our limits. It does not check CEL rules.
 func structuralProblem(source any) error {
 	_, _, err := parse(source, newCount())
-	var large tooLarge
-	if errors.As(err, &large) {
+	if errors.As(err, new(tooLarge)) {
 		return nil
 	}
 	return err
