@@ -88,6 +88,14 @@ func TestViolationsCannotBeHidden(t *testing.T) {
 			"hostNetwork: true, containers: [{name: c, image: x:1}]}\n"},
 		{"the second of the same name", plain, "-- apps/a.yaml --\n" + goodPod + "---\n" + badPod},
 		{"the first of the same name", plain, "-- apps/a.yaml --\n" + badPod + "---\n" + goodPod},
+		{"after a comment that ends in a carriage return", plain, "-- apps/a.yaml --\n" + goodPod + "---\n# c\r" +
+			strings.ReplaceAll(strings.ReplaceAll(badPod, "name: a", "name: b"), "\n", "\r") + "\n"},
+		{"after a comment that ends in a line separator", plain, "-- apps/a.yaml --\n" + goodPod + "--- # c\u2028" +
+			strings.ReplaceAll(strings.ReplaceAll(badPod, "name: a", "name: b"), "\n", "\u0085") + "\n"},
+		{"after a byte order mark in a document", plain, "-- apps/a.yaml --\n" + goodPod + "---\n\ufeff" +
+			strings.ReplaceAll(badPod, "name: a", "name: b")},
+		{"after a byte order mark, and not valid", plain, "-- apps/a.yaml --\n\ufeff" + badPod + "x: [\n"},
+		{"after a tag, and not valid", plain, "-- apps/a.yaml --\n!!str " + badPod + "x: [\n"},
 		{"JSON after JSON", plain + "-- apps/b.json --\n{}\n", "-- apps/b.json --\n" +
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}}` +
 			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"hostNetwork":true}}` + "\n"},

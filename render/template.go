@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	// A manifest has at least two such lines. A key with escapes may be any key.
-	manifestLine = regexp.MustCompile(`(?m)(?:^[ \t?-]*|[{,]\s*)` +
+	// A manifest has at least two such lines, after a byte order mark or a tag, too. A key with escapes may be any key.
+	manifestLine = regexp.MustCompile(`(?m)(?:(?:^|[\r\x{85}\x{2028}\x{2029}])\x{FEFF}?[ \t?-]*(?:[!&]\S*[ \t]+)*|[{,]\s*)` +
 		`(?:["']?(?:apiVersion|kind)["']?|"[^"\n]*\\[ux][^"\n]*")\s*:`)
 	comment = regexp.MustCompile(`(?m)(?:^|[ \t])#.*$`)
 )

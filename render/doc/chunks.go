@@ -3,6 +3,7 @@ package doc
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,7 @@ func (c chunk) syntaxError(path string, err error) *Error {
 		text = strings.TrimPrefix(text, m[0]+": ")
 	}
 	last := 1 + bytes.Count(bytes.TrimRight(c.text, "\n"), []byte("\n")) // the parser may report the line after the last one
+	line -= Extra(Breaks(c.text), line)
 	return &Error{Path: path, Line: min(max(line, 1), last) + c.line, Message: "is not valid YAML: " + text,
 		Syntax: true}
 }
@@ -57,7 +59,7 @@ func chunks(data []byte) []chunk {
 		switch {
 		case isMarker(l, "---"):
 			if content {
-				out = append(out, chunk{data[start:at], startLine})
+				out = append(out, chunkOf(data[start:at], startLine))
 			}
 			if content || !directive {
 				// The text before is a document of its own, even if it is empty: a chunk has only one document.
@@ -67,35 +69,77 @@ func chunks(data []byte) []chunk {
 			content = !blank(l[3:])
 		case isMarker(l, "...") && blank(l[3:]): // otherwise the parser reports the error
 			if content {
-				out = append(out, chunk{data[start:at], startLine})
+				out = append(out, chunkOf(data[start:at], startLine))
 			}
 			start, startLine, content, directive = end, line+1, false, false
 		case !content:
 			directive = directive || l[0] == '%'
-			content = !blank(l) && l[0] != '%'
+			content = !blank(l)
 		}
 		at = end
 	}
 	if content {
-		out = append(out, chunk{data[start:], startLine})
+		out = append(out, chunkOf(data[start:], startLine))
 	}
 	return out
+}
+
+// chunkOf returns a chunk without a byte order mark after its document marker: who reads each document by itself drops it.
+func chunkOf(text []byte, line int) chunk {
+	if isMarker(text, "---") {
+		if marker, rest, ok := bytes.Cut(text, []byte("\n"+byteOrderMark)); ok && blank(marker[3:]) && !bytes.Contains(marker, []byte("\n")) {
+			text = slices.Concat(marker, []byte("\n"), rest)
+		}
+	}
+	return chunk{text, line}
 }
 
 func isMarker(line []byte, marker string) bool {
 	return bytes.HasPrefix(line, []byte(marker)) && (len(line) == 3 || strings.IndexByte(" \t\r\n", line[3]) >= 0)
 }
 
-// blank reports whether a text consists of spaces and a comment only.
-func blank(text []byte) bool {
-	text = bytes.TrimSpace(text)
-	return len(text) == 0 || text[0] == '#'
+// otherBreaks are the line breaks of YAML 1.1 that do not end a line of a file
+// (https://yaml.org/spec/1.1/#id871136). A carriage return is one without a line feed after it.
+const otherBreaks = "\r\u0085\u2028\u2029"
+
+// blank reports whether a line of a file consists of spaces, comments and directives only.
+func blank(line []byte) bool {
+	for part := range strings.FieldsFuncSeq(string(line), func(r rune) bool { return strings.ContainsRune(otherBreaks, r) }) {
+		if text := strings.TrimSpace(part); text != "" && text[0] != '#' && part[0] != '%' {
+			return false
+		}
+	}
+	return true
 }
 
-// shift adds the lines before the chunk to every position, so that they count from the start of the file.
-func shift(n *yaml.Node, lines int) {
-	n.Line += lines
+// Breaks returns the lines of a text, as a parser of YAML counts them from 1, that do not begin a line of a file, in order.
+func Breaks(text []byte) (lines []int) {
+	if !bytes.ContainsAny(text, otherBreaks) {
+		return nil
+	}
+	line := 1
+	for i, r := range string(text) {
+		switch {
+		case r == '\n':
+			line++
+		case strings.ContainsRune(otherBreaks, r) && !bytes.HasPrefix(text[i:], []byte("\r\n")):
+			line++
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// Extra counts the lines of Breaks up to a line.
+func Extra(breaks []int, line int) int {
+	n, _ := slices.BinarySearch(breaks, line+1)
+	return n
+}
+
+// shift makes every position count the lines of the file, of which some are before the chunk.
+func shift(n *yaml.Node, lines int, breaks []int) {
+	n.Line += lines - Extra(breaks, n.Line)
 	for _, c := range n.Content {
-		shift(c, lines)
+		shift(c, lines, breaks)
 	}
 }

@@ -100,7 +100,7 @@ func Documents(path string, data []byte, limits Limits) (documents []*yaml.Node,
 // read yields the documents of a file, or the problem of one that cannot be read.
 func read(path string, data []byte) iter.Seq2[*yaml.Node, *Error] {
 	return func(yield func(*yaml.Node, *Error) bool) {
-		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+		data = bytes.TrimPrefix(data, []byte(byteOrderMark))
 		if _, wide := Narrow(data); wide {
 			yield(nil, &Error{Path: path, Line: 1, Message: "is written in UTF-16: save the file as UTF-8"})
 			return
@@ -116,6 +116,7 @@ func read(path string, data []byte) iter.Seq2[*yaml.Node, *Error] {
 		}
 		for _, c := range chunks(data) {
 			// YAML knows more line breaks than chunks does, so a chunk may contain several documents.
+			breaks := Breaks(c.text)
 			for decoder := yaml.NewDecoder(bytes.NewReader(c.text)); ; {
 				var root yaml.Node
 				err := decode(decoder, &root)
@@ -131,7 +132,7 @@ func read(path string, data []byte) iter.Seq2[*yaml.Node, *Error] {
 				if len(root.Content) == 0 || root.Content[0].Kind == yaml.ScalarNode && root.Content[0].ShortTag() == "!!null" {
 					continue
 				}
-				shift(root.Content[0], c.line)
+				shift(root.Content[0], c.line, breaks)
 				if !yield(root.Content[0], nil) {
 					return
 				}

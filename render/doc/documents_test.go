@@ -15,6 +15,9 @@ func TestDocuments(t *testing.T) {
 		{"not UTF-8", "a: 1\n\nb: \xff", nil, "f.yaml:3"},
 		{"two without a marker", "{a: 1}\n{b: 2}\n", []int{1}, "f.yaml:1"},
 		{"text at an end", "a: 1\n... b: 2\nc: 3\n", nil, "f.yaml:2"},
+		{"a comment that ends in a carriage return", "a: 1\n---\n# c\rb: 2\n---\nc: 3\n", []int{1, 3, 5}, ""},
+		{"line separators in a value and a comment", "a: '\u2028' # \u0085\n---\nb: '1\r'\nc: 2\n---\nd: [\n", []int{1, 3}, "f.yaml:6"},
+		{"byte order mark after a marker", "a: 1\n---\n\ufeffb: 2\n", []int{1, 3}, ""},
 		{"empty", "---\n# nothing\n---\n", nil, ""},
 	} {
 		documents, problems := Documents("f.yaml", []byte(tt.data), Limits{})

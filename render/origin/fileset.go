@@ -40,7 +40,8 @@ type segment struct {
 	start, lines int
 	path         string
 	real         int
-	indent       int // columns of a block scalar's indentation, which are removed
+	indent       int   // columns of a block scalar's indentation, which are removed
+	breaks       []int // see doc.Breaks
 }
 
 // NewFileSet returns an empty set.
@@ -99,9 +100,10 @@ func (s *FileSet) take(path, document string, real, offset int) (int, bool) {
 	if strings.TrimSpace(document) == "" || strings.HasPrefix(document, "%") || s.spent+s.next > maxPadding {
 		return 0, false
 	}
-	lines := strings.Count(document, "\n") + 1
+	breaks := doc.Breaks([]byte(document))
+	lines := strings.Count(document, "\n") + 1 + len(breaks)
 	blank := s.next - 1 - offset
-	s.segments = append(s.segments, segment{start: s.next, lines: lines, path: path, real: real})
+	s.segments = append(s.segments, segment{start: s.next, lines: lines, path: path, real: real, breaks: breaks})
 	s.next += lines + 1
 	s.spent += blank
 	return blank, true
@@ -176,5 +178,6 @@ func (s *FileSet) Position(line, column int) (path string, realLine, realColumn 
 	if line >= seg.start+seg.lines {
 		return "", 0, 0, false
 	}
-	return seg.path, seg.real + line - seg.start, column + seg.indent, true
+	line -= seg.start
+	return seg.path, seg.real + line - doc.Extra(seg.breaks, line+1), column + seg.indent, true
 }
