@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	charts "helm.sh/helm/v4/pkg/chart/v2/loader"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	"sigs.k8s.io/kustomize/kyaml/yaml/merge2"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -85,7 +86,7 @@ func mergeInline(parts []*part, tagged bool) (map[string]any, error) {
 		untagLeaves(out, leaves)
 	}
 	for _, p := range parts[2:] {
-		out = mergeMaps(out, p.tree(tagged))
+		out = charts.MergeMaps(out, p.tree(tagged))
 	}
 	return out, nil
 }
