@@ -107,11 +107,9 @@ func crdVersions(data []byte) (list []string) {
 			return nil
 		}
 	}
-	for _, d := range documents {
-		for _, n := range doc.Unlist(d) {
-			if doc.Text(n, "kind") == "CustomResourceDefinition" {
-				list = append(list, definedVersions(n)...)
-			}
+	for n := range doc.Objects(documents) {
+		if doc.Text(n, "kind") == "CustomResourceDefinition" {
+			list = append(list, definedVersions(n)...)
 		}
 	}
 	return list

@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/helm/trace"
 	"github.com/lintel-bot/lintel/render/trial"
 )
@@ -165,23 +162,12 @@ func harmOf(t *trial.Changes, s spot) (count int, field string) {
 // leavesOf returns the scalars of an object by their pointers.
 func leavesOf(object *yaml.Node) map[string]string {
 	out := map[string]string{}
-	var walk func(n *yaml.Node, at string, depth int)
-	walk = func(n *yaml.Node, at string, depth int) {
-		n = doc.Deref(n)
-		switch {
-		case n == nil || depth > 100:
-		case n.Kind == yaml.MappingNode:
-			for i := 0; i+1 < len(n.Content); i += 2 {
-				walk(n.Content[i+1], at+"/"+jsonpointer.Escape(n.Content[i].Value), depth+1)
-			}
-		case n.Kind == yaml.SequenceNode:
-			for i, e := range n.Content {
-				walk(e, at+"/"+strconv.Itoa(i), depth+1)
-			}
-		default:
-			out[at] = n.Value
+	var list []Field
+	collect(object, "", true, &list)
+	for _, f := range list {
+		if f.Scalar() {
+			out[f.Pointer] = f.Node.Value
 		}
 	}
-	walk(object, "", 0)
 	return out
 }

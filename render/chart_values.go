@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/helm/trace"
@@ -140,18 +140,9 @@ func (c *chartPlaces) settable(at []string) origin.Place {
 		}
 	}
 	p.How, p.Set = origin.Enclosing, at
-	p.Missing = missingKeys(at[min(depth, len(at)):])
+	p.Missing = doc.Pointer(at[min(depth, len(at)):]...)
 	p.SuggestedFix = "set " + strings.Join(at, ".") + " in the values"
 	return p
-}
-
-// missingKeys returns keys as the end of a JSON Pointer.
-func missingKeys(keys []string) string {
-	var out strings.Builder
-	for _, key := range keys {
-		out.WriteString("/" + jsonpointer.Escape(key))
-	}
-	return out.String()
 }
 
 // nulled returns the place of a null in the values of the user that takes away what the chart sets at a path or above it
@@ -166,7 +157,7 @@ func (c *chartPlaces) nulled(at []string) (origin.Place, bool) {
 		value, has := m[key]
 		if in = value; has && value == nil {
 			p, ok := c.user(c.values, at[:n+1], false, "values")
-			p.How, p.Missing = origin.Enclosing, missingKeys(at[n+1:])
+			p.How, p.Missing = origin.Enclosing, doc.Pointer(at[n+1:]...)
 			p.SuggestedFix = "set " + strings.Join(at, ".") + " in the values: null takes away what the chart has there"
 			return p, ok
 		}

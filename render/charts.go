@@ -117,8 +117,7 @@ func (f chartFolder) files() (list []helm.File, err error) {
 				}
 			case tree.File:
 				data, _, err := f.tree.ReadFile(at)
-				var large *tree.TooLargeError
-				if errors.As(err, &large) {
+				if large, ok := errors.AsType[*tree.TooLargeError](err); ok {
 					return &helm.Error{Cause: helm.CauseLimit, File: inside, Message: large.Error()}
 				}
 				if err != nil {
@@ -186,10 +185,10 @@ func (c *chartReader) load(f chartFolder, defaults []byte) (*helm.Chart, int, er
 		return nil, 0, err
 	}
 	if f.here {
-		c.reads(f.dir, real, e)
+		c.out.read(f.dir, real, e)
 		for _, l := range links {
 			if l.Real != "" {
-				c.reads(l.Path, l.Real, l.Entry)
+				c.out.read(l.Path, l.Real, l.Entry)
 			}
 		}
 	}
@@ -238,15 +237,15 @@ func (c *chartReader) load(f chartFolder, defaults []byte) (*helm.Chart, int, er
 	return chart, size, err
 }
 
-// reads notes that an entry of this repository was read, and by which path.
-func (c *chartReader) reads(p, real string, e tree.Entry) {
+// read notes that an entry of the repository was read, and by which path.
+func (r *Rendering) read(p, real string, e tree.Entry) {
 	if e.Kind == tree.Dir {
-		c.out.Reads[real+"/"] = e.ID
+		r.Reads[real+"/"] = e.ID
 	} else {
-		c.out.Reads[real] = e.ID
+		r.Reads[real] = e.ID
 	}
 	if real != p {
-		c.out.links[p] = real
+		r.links[p] = real
 	}
 }
 

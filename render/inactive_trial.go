@@ -17,13 +17,7 @@ import (
 
 // inactiveLayers caches the choices of kustomizations that match nothing. The result for a kustomization does not
 // depend on the root, only on the kustomizations that include it.
-type inactiveLayers struct{ byFile sync.Map }
-
-// inactiveLayer holds the signs of the choices of one kustomization that match nothing.
-type inactiveLayer struct {
-	once  sync.Once
-	signs map[string]bool
-}
+type inactiveLayers struct{ byFile sync.Map } // func() map[string]bool: the signs of the choices that match nothing
 
 // inactiveKnown caches the result for the kustomizations of a root. The result is valid as long as the rendering is,
 // since every kustomization is part of what the rendering depends on.
@@ -62,17 +56,13 @@ func (t *rebuilder) inactive(layers []*layered, kept inactiveKnown, top, virtual
 		if len(l.choices) == 0 || !t.onlyHere(l) {
 			continue
 		}
-		known, key, own := &inactiveLayer{}, "", false
+		key, own := "", false
 		for _, one := range append(slices.Clone(l.above), l) {
 			key += one.file.Path + " "
 			own = own || one.file.Path == virtual
 		}
-		if !own {
-			stored, _ := kept.renderer.inactives.byFile.LoadOrStore(key, known)
-			known = stored.(*inactiveLayer)
-		}
-		known.once.Do(func() {
-			known.signs = kept.signs(key, own, func() map[string]bool {
+		find := sync.OnceValue(func() map[string]bool {
+			return kept.signs(key, own, func() map[string]bool {
 				unsure, signs := t.unmarked(l, kept.out.Resources, l.file.Path == top)
 				if len(unsure) > maxConfirmed {
 					return signs
@@ -85,8 +75,13 @@ func (t *rebuilder) inactive(layers []*layered, kept inactiveKnown, top, virtual
 				return signs
 			})
 		})
+		if !own {
+			stored, _ := kept.renderer.inactives.byFile.LoadOrStore(key, find)
+			find = stored.(func() map[string]bool)
+		}
+		signs := find()
 		for _, c := range l.choices {
-			out[c] = known.signs[c.sign]
+			out[c] = signs[c.sign]
 		}
 	}
 	return out
@@ -109,7 +104,9 @@ func (c *choice) shown(rendered []*Resource, top bool) bool {
 		if digest := text(entry, "digest"); digest != "" {
 			image += "@" + digest
 		}
-		return image != text(entry, "name") && slices.ContainsFunc(rendered, func(r *Resource) bool { return holdsText(r.Object, image) })
+		return image != text(entry, "name") && slices.ContainsFunc(rendered, func(r *Resource) bool {
+			return doc.HasLeaf(r.Object, func(v any) bool { return v == image })
+		})
 	}
 	target, _ := entry["target"].(map[string]any)
 	for _, field := range []string{"labelSelector", "annotationSelector", "namespace"} {
@@ -131,23 +128,6 @@ func (c *choice) shown(rendered []*Resource, top bool) bool {
 		is := func(field, value string) bool { return text(target, field) == "" || text(target, field) == value }
 		return is("kind", text(r.Object, "kind")) && is("name", text(meta, "name")) && is("group", group) && is("version", version)
 	})
-}
-
-// holdsText reports whether a value is the text or contains it as a value.
-func holdsText(v any, text string) bool {
-	switch v := v.(type) {
-	case string:
-		return v == text
-	case map[string]any:
-		for _, below := range v {
-			if holdsText(below, text) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, func(below any) bool { return holdsText(below, text) })
-	}
-	return false
 }
 
 // unmarked builds the kustomization once per field with the marks of all choices. It returns the signs of those that

@@ -11,13 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// chartText is the output of a chart as one file, whose lines lead back to templates.
-type chartText interface {
-	// locate returns the place that a person must edit to change the field at a place of the text.
-	locate(p origin.Place) origin.Place
-}
-
-// printedChart implements chartText.
+// printedChart is the output of a chart as one file, whose lines lead back to templates.
 type printedChart struct {
 	shown   *mount
 	from    string // the folder or the address of the chart
@@ -33,24 +27,20 @@ type printedChart struct {
 func (c *printedChart) print() {
 	var out bytes.Buffer
 	line := 1
-	add := func(index int, m helm.Manifest) {
-		text := fmt.Sprintf("---\n# Source: %s\n", m.Template)
-		c.starts, c.indexes = append(c.starts, line+2), append(c.indexes, index)
-		text += m.Text + "\n"
-		line += strings.Count(text, "\n")
-		out.WriteString(text)
-	}
 	for _, hooks := range []bool{false, true} {
 		for k, m := range c.output.Manifests {
 			if m.Hook == hooks {
-				add(k, m)
+				text := fmt.Sprintf("---\n# Source: %s\n%s\n", m.Template, m.Text)
+				c.starts, c.indexes = append(c.starts, line+2), append(c.indexes, k)
+				line += strings.Count(text, "\n")
+				out.WriteString(text)
 			}
 		}
 	}
 	c.text = out.Bytes()
 }
 
-// locate implements chartText.
+// locate returns the place that a person must edit to change the field at a place of the text.
 func (c *printedChart) locate(p origin.Place) origin.Place {
 	if c.places != nil {
 		if k, line := c.manifest(p.StartLine); k >= 0 {

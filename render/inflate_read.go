@@ -70,22 +70,11 @@ func decode(n *yaml.Node, into any) error {
 	if n == nil {
 		return nil
 	}
-	data, err := yaml.Marshal(spelled(n))
+	data, err := yaml.Marshal(doc.Bare(n))
 	if err != nil {
 		return err
 	}
 	return sigsyaml.Unmarshal(data, into)
-}
-
-// spelled returns a copy of a node with its aliases resolved.
-func spelled(n *yaml.Node) *yaml.Node {
-	n = doc.Deref(n)
-	out := *n
-	out.Anchor, out.Content = "", make([]*yaml.Node, len(n.Content))
-	for i, c := range n.Content {
-		out.Content[i] = spelled(c)
-	}
-	return &out
 }
 
 func (b *builder) inflation(f *kustomization.File, at entry, file string, n *yaml.Node) *inflation {

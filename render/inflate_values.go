@@ -100,8 +100,7 @@ func (i *inflation) inlined(read func() ([]byte, error)) ([]byte, error) {
 
 // message returns an error about a file without the file's name.
 func message(err error) string {
-	var e *doc.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*doc.Error](err); ok {
 		return e.Message
 	}
 	return err.Error()
@@ -140,8 +139,7 @@ func (i *inflation) load(field, name string) ([]byte, error) {
 			i.reads.links[at] = real
 		}
 	}
-	var large *tree.TooLargeError
-	if errors.As(err, &large) {
+	if large, ok := errors.AsType[*tree.TooLargeError](err); ok {
 		return nil, refusal("%s: %q %s", field, name, large.Error())
 	}
 	return data, err

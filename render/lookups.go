@@ -24,14 +24,7 @@ import (
 // lookups caches the objects that a renderer can answer with, by apiVersion and kind.
 type lookups struct {
 	renderer *Renderer
-
-	mu    sync.Mutex
-	known map[string]*declaredKind
-}
-
-type declaredKind struct {
-	once    sync.Once
-	objects []declaredObject // by namespace and name
+	known    sync.Map // by apiVersion and kind: func() []declaredObject
 }
 
 type declaredObject struct {
@@ -76,19 +69,10 @@ func (l *lookups) declaredAs(apiVersion, kind, namespace, name string) (found []
 
 // declaredKind lists the objects of a kind that the repository declares.
 func (l *lookups) declaredKind(apiVersion, kind string) []declaredObject {
-	key := apiVersion + " " + kind
-	l.mu.Lock()
-	one := l.known[key]
-	if one == nil {
-		one = &declaredKind{}
-		if l.known == nil {
-			l.known = map[string]*declaredKind{}
-		}
-		l.known[key] = one
-	}
-	l.mu.Unlock()
-	one.once.Do(func() { one.objects = l.findDeclared(apiVersion, kind) })
-	return one.objects
+	find, _ := l.known.LoadOrStore(apiVersion+" "+kind, sync.OnceValue(func() []declaredObject {
+		return l.findDeclared(apiVersion, kind)
+	}))
+	return find.(func() []declaredObject)()
 }
 
 func (l *lookups) findDeclared(apiVersion, kind string) (list []declaredObject) {

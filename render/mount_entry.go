@@ -213,8 +213,7 @@ func (b *mountedEntry) file(address string) (string, error) {
 // readable returns a failure where a file does not contain resources, but an HTML page, for example.
 func (b *mountedEntry) readable(found *remote.Source) error {
 	data, _, err := found.Tree.ReadFile(remote.FileName)
-	var large *tree.TooLargeError
-	if errors.As(err, &large) {
+	if _, large := errors.AsType[*tree.TooLargeError](err); large {
 		return nil // reported when the file is read
 	}
 	if err != nil {
@@ -224,8 +223,7 @@ func (b *mountedEntry) readable(found *remote.Source) error {
 	if err == nil && !slices.ContainsFunc(documents, func(d *yaml.Node) bool { return doc.Text(d, "kind") == "" }) {
 		return nil
 	}
-	var e *doc.Error
-	if errors.As(err, &e) && !e.Syntax {
+	if e, ok := errors.AsType[*doc.Error](err); ok && !e.Syntax {
 		return nil // likewise
 	}
 	return &remote.Failure{Broken: true, Message: "what is there is not YAML of resources"}

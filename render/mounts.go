@@ -66,12 +66,7 @@ type mount struct {
 	texts    map[string][]byte // the files of the rendered chart
 	copies   map[string]string // paths of files in texts that are copies, with the files that they are copies of
 
-	parsed sync.Map // by folder: parsedFile
-}
-
-type parsedFile struct {
-	file *kustomization.File
-	err  error
+	parsed sync.Map // by folder: what parse returns
 }
 
 // isMounted reports whether a path is that of a mounted file.
@@ -198,13 +193,8 @@ func (m *mount) kustomization(in string, limits doc.Limits) (*kustomization.File
 	if m.file != "" {
 		return nil, nil
 	}
-	if known, ok := m.parsed.Load(in); ok {
-		p := known.(parsedFile)
-		return p.file, p.err
-	}
-	f, err := m.parse(in, limits)
-	m.parsed.Store(in, parsedFile{f, err})
-	return f, err
+	parse, _ := m.parsed.LoadOrStore(in, sync.OnceValues(func() (*kustomization.File, error) { return m.parse(in, limits) }))
+	return parse.(func() (*kustomization.File, error))()
 }
 
 func (m *mount) parse(in string, limits doc.Limits) (f *kustomization.File, err error) {
@@ -284,8 +274,7 @@ func (o *mounts) place(p origin.Place) origin.Place {
 		return o.place(p)
 	}
 	if m.inflated != nil && in == "output/"+inflatedFile {
-		var text chartText = m.inflated.text
-		out := text.locate(p)
+		out := m.inflated.text.locate(p)
 		out.Chain = append(out.Chain, links...)
 		return out
 	}

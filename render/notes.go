@@ -207,12 +207,10 @@ func printedObjects(m helm.Manifest) (list []printedObject) {
 	if err != nil {
 		return nil
 	}
-	for _, d := range documents {
-		for _, n := range doc.Unlist(d) {
-			_, meta := doc.Field(n, "metadata")
-			if kind := doc.Text(n, "kind"); kind != "" {
-				list = append(list, printedObject{doc.Text(n, "apiVersion"), kind, kind + " " + doc.Text(meta, "name")})
-			}
+	for n := range doc.Objects(documents) {
+		_, meta := doc.Field(n, "metadata")
+		if kind := doc.Text(n, "kind"); kind != "" {
+			list = append(list, printedObject{doc.Text(n, "apiVersion"), kind, kind + " " + doc.Text(meta, "name")})
 		}
 	}
 	return list

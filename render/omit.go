@@ -294,12 +294,10 @@ func (d *dependants) written(name string) []object {
 }
 
 func objectsOf(documents []*yaml.Node) (list []object) {
-	for _, document := range documents {
-		for _, n := range doc.Unlist(document) {
-			_, metadata := doc.Field(n, "metadata")
-			if kind := doc.Text(n, "kind"); kind != "" {
-				list = append(list, object{kind, doc.Text(metadata, "name")})
-			}
+	for n := range doc.Objects(documents) {
+		_, metadata := doc.Field(n, "metadata")
+		if kind := doc.Text(n, "kind"); kind != "" {
+			list = append(list, object{kind, doc.Text(metadata, "name")})
 		}
 	}
 	return list

@@ -149,8 +149,7 @@ func (b *builder) layer(p *plan, dir string, above []string, missing doc.Error,
 	var inline []*inflation
 	for _, in := range f.Inline {
 		documents, err := doc.Parse(f.Path, []byte(in.Node.Value), b.limits.Source)
-		var e *doc.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*doc.Error](err); ok {
 			refuse(in.Node, false, "%s: %s", in.Field, e.Message)
 		}
 		if list := b.generators(f, entryAt(f, in.Node), f.Path, documents); len(list) > 0 && in.Field == "generators" {
@@ -313,8 +312,7 @@ func (b *builder) plugin(p *plan, dir, name string, report func(doc.Error), erro
 		return
 	}
 	documents, err := doc.Parse(name, data, b.limits.Source)
-	var e *doc.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*doc.Error](err); ok {
 		report(*e)
 	}
 	b.plugins(p, dir, documents, "path", func(at *yaml.Node, unknown bool, format string, args ...any) {
@@ -419,8 +417,7 @@ func (b *builder) vet(name string, ref kustomization.Ref, errorOf func(string, .
 		e := errorOf("%s: %q cannot be read", ref.Field, ref.Value)
 		return &e
 	}
-	var e *doc.Error
-	if err := doc.Vet(name, data, b.limits.Source); errors.As(err, &e) {
+	if e, ok := errors.AsType[*doc.Error](doc.Vet(name, data, b.limits.Source)); ok {
 		return e
 	}
 	// Kustomize takes a patch that starts with a bracket for JSON. The blank lines that Lintel puts in front of a patch

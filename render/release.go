@@ -116,18 +116,10 @@ func (s *release) otherClusters(ctx context.Context, rendering *Rendering) []doc
 // reads records the files of this repository that the release names.
 func (s *release) reads(out *Rendering) {
 	for _, p := range s.spec.Reads {
-		real, e, err := s.renderer.tree.Lookup(p)
-		switch {
-		case err != nil:
+		if real, e, err := s.renderer.tree.Lookup(p); err != nil {
 			out.Reads[p] = ""
-			continue
-		case e.Kind == tree.Dir:
-			out.Reads[real+"/"] = e.ID
-		default:
-			out.Reads[real] = e.ID
-		}
-		if real != p {
-			out.links[p] = real
+		} else {
+			out.read(p, real, e)
 		}
 	}
 }
@@ -199,8 +191,7 @@ func fetchedChart(c gitops.Chart, src *remote.Source) chartFolder {
 func (s *release) resources(out *Rendering) (problems []doc.Error, err error) {
 	for i, m := range s.output.Manifests {
 		documents, err := m.Documents(s.renderer.limits.Source)
-		var e *doc.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*doc.Error](err); ok {
 			message := fmt.Sprintf("prints what cannot be read: line %d %s", e.Line, e.Message)
 			if why, ok := strings.CutPrefix(e.Message, "is not valid YAML: "); ok {
 				message = "prints what is not YAML: " + why

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,34 +90,17 @@ func (r *Resource) unknown(pointer, message string) {
 	}
 }
 
+// placeholders matches what stands for unknown values.
+var placeholders = regexp.MustCompile(gitops.PlaceholderPrefix + "[-a-z0-9]*")
+
 // replaced returns values in which a text replaces each placeholder.
 func replaced(v any, text string) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, value := range v {
-			out[k] = replaced(value, text)
+	return doc.MapLeaves(v, func(v any) any {
+		if s, ok := v.(string); ok {
+			return placeholders.ReplaceAllLiteralString(s, text)
 		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, value := range v {
-			out[i] = replaced(value, text)
-		}
-		return out
-	case string:
-		at := strings.Index(v, gitops.PlaceholderPrefix)
-		if at < 0 {
-			return v
-		}
-		end := at
-		for end < len(v) && (v[end] == '-' || v[end] >= 'a' && v[end] <= 'z' || v[end] >= '0' && v[end] <= '9') {
-			end++
-		}
-		rest, _ := replaced(v[end:], text).(string)
-		return v[:at] + text + rest
-	}
-	return v
+		return v
+	})
 }
 
 // differences calls found for each field in which two values differ. Where maps or lists have different keys or

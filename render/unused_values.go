@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-openapi/jsonpointer"
-
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 )
 
@@ -44,10 +43,7 @@ func (r *Renderer) UnusedValues(ctx context.Context, t Target, shared func(file 
 			continue
 		}
 		put(values, path)
-		pointer := "/values"
-		for _, key := range path {
-			pointer += "/" + jsonpointer.Escape(key)
-		}
+		pointer := "/values" + doc.Pointer(path...)
 		places[pointer] = at
 		issues = append(issues, Issue{Check: UnusedValue, Pointer: pointer, Message: fmt.Sprintf("no template of the chart "+
 			"%s reads the value %.200s", s.chart.Name(), strings.Join(path, "."))})
@@ -81,8 +77,12 @@ func (s *release) unsaid() (list [][]string) {
 	for _, try := range tries {
 		name, around := try.path[len(try.path)-1], try.path[:len(try.path)-1]
 		value, _ := at(s.values.Map, around)
+		spoken := func(v any) bool { // a template in the values contains the name
+			text, _ := v.(string)
+			return strings.Contains(text, "{{") && strings.Contains(text, name)
+		}
 		if value[name] == nil || strings.HasPrefix(name, "x-") || strings.ContainsAny(name[:min(1, len(name))], "._&*<") ||
-			s.chart.Mentions(name, true) || spoken(s.values.Map, name) || !s.oneByOne(known, around) {
+			s.chart.Mentions(name, true) || doc.HasLeaf(s.values.Map, spoken) || !s.oneByOne(known, around) {
 			continue
 		}
 		list = append(list, try.path)
@@ -106,23 +106,6 @@ func (s *release) oneByOne(known knownValues, path []string) bool {
 		}
 	}
 	return len(defaults) > 0
-}
-
-// spoken reports whether a template in values contains a word.
-func spoken(v any, word string) bool {
-	switch v := v.(type) {
-	case string:
-		return strings.Contains(v, "{{") && strings.Contains(v, word)
-	case map[string]any:
-		for _, below := range v {
-			if spoken(below, word) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, func(below any) bool { return spoken(below, word) })
-	}
-	return false
 }
 
 // anchor matches an anchor of YAML. A value with one may only exist to be used by an alias.

@@ -1,13 +1,13 @@
 package diagnostics
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/doc"
@@ -198,7 +198,7 @@ func (s *search) operations(c culprit, p patchText, target *yaml.Node) []doc.Err
 	}
 	objects := map[int][]*yaml.Node{0: c.objects}
 	n, ok := s.least(len(list.Content), func(n int) error {
-		short := clone(list)
+		short := doc.Bare(list)
 		short.Content = short.Content[:n]
 		var err error
 		if p.inline == nil {
@@ -257,20 +257,14 @@ func malformed(op *yaml.Node) string {
 // refused returns the reason why an operation cannot be applied to an object, "" if it can, or if no reason is found
 // here.
 func refused(op, object *yaml.Node) string {
-	show := func(parts []string) string {
-		escaped := make([]string, len(parts))
-		for i, p := range parts {
-			escaped[i] = jsonpointer.Escape(p)
-		}
-		return "/" + strings.Join(escaped, "/")
-	}
+	show := func(keys []string) string { return cmp.Or(doc.Pointer(keys...), "/") }
 	name := doc.Text(op, "op")
 	if from := doc.Text(op, "from"); name == "move" || name == "copy" {
-		if why := missing(object, parts(from), show); why != "" {
+		if why := missing(object, doc.Tokens(from), show); why != "" {
 			return why
 		}
 	}
-	to := parts(doc.Text(op, "path"))
+	to := doc.Tokens(doc.Text(op, "path"))
 	if len(to) == 0 {
 		return ""
 	}
@@ -307,17 +301,6 @@ func child(n *yaml.Node, token string) *yaml.Node {
 	}
 	_, value := doc.Field(n, token)
 	return value
-}
-
-func parts(pointer string) []string {
-	if pointer == "" {
-		return nil
-	}
-	list := strings.Split(pointer, "/")[1:]
-	for i := range list {
-		list[i] = jsonpointer.Unescape(list[i])
-	}
-	return list
 }
 
 // selected returns the objects that a target may select, ignoring labels and annotations.

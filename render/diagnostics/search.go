@@ -166,7 +166,7 @@ func written(f *kustomization.File, list []entry) []byte {
 	out := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range []string{"apiVersion", "kind"} {
 		if _, value := doc.Field(f.Node, name); value != nil {
-			out.Content = append(out.Content, text(name), clone(value))
+			out.Content = append(out.Content, text(name), doc.Bare(value))
 		}
 	}
 	// Without any other field the kustomization is empty, which kustomize refuses.
@@ -175,13 +175,13 @@ func written(f *kustomization.File, list []entry) []byte {
 	for i, e := range list {
 		switch {
 		case e.index < 0:
-			out.Content = append(out.Content, text(e.field), clone(e.node))
+			out.Content = append(out.Content, text(e.field), doc.Bare(e.node))
 		case i == 0 || list[i-1].field != e.field:
 			out.Content = append(out.Content, text(e.field),
-				&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{clone(e.node)}})
+				&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{doc.Bare(e.node)}})
 		default:
 			last := out.Content[len(out.Content)-1]
-			last.Content = append(last.Content, clone(e.node))
+			last.Content = append(last.Content, doc.Bare(e.node))
 		}
 	}
 	return encoded(out)
@@ -207,20 +207,9 @@ func text(value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 }
 
-// clone copies a node without its comments, and replaces aliases by their values.
-func clone(n *yaml.Node) *yaml.Node {
-	c := *doc.Deref(n)
-	c.Anchor, c.HeadComment, c.LineComment, c.FootComment = "", "", "", ""
-	c.Content = make([]*yaml.Node, len(c.Content))
-	for i, child := range doc.Deref(n).Content {
-		c.Content[i] = clone(child)
-	}
-	return &c
-}
-
 // with returns a copy of a map in which a field has another value.
 func with(n *yaml.Node, field string, value *yaml.Node) *yaml.Node {
-	c := clone(n)
+	c := doc.Bare(n)
 	for i := 0; i+1 < len(c.Content); i += 2 {
 		if c.Content[i].Value == field {
 			c.Content[i+1] = value
@@ -252,7 +241,7 @@ func (s *search) item(c culprit, field string) (*yaml.Node, bool) {
 		return nil, false
 	}
 	n, ok := s.first(len(list.Content), func(n int) error {
-		short := clone(list)
+		short := doc.Bare(list)
 		short.Content = short.Content[:n]
 		_, err := s.attempt(c, with(c.node, field, short))
 		return err

@@ -119,7 +119,7 @@ func (e *Editor) Document(i int) Spot { return Spot{Document: i, Node: e.documen
 
 // Edit starts an edit. Its pointers are relative to a value of the file.
 func (e *Editor) Edit(s Spot) *Edit {
-	return &Edit{editor: e, document: s.Document, root: s.Node, base: tokens(s.Pointer)}
+	return &Edit{editor: e, document: s.Document, root: s.Node, base: Tokens(s.Pointer)}
 }
 
 // Apply returns the text with the edits made. It returns [ErrUncertain] if the new text would have other values than
@@ -225,25 +225,18 @@ func with(v any, tokens []string, do func(any) any) any {
 	return v
 }
 
-func tokens(pointer string) (list []string) {
-	for _, t := range strings.Split(pointer, "/")[1:] {
-		list = append(list, jsonpointer.Unescape(t))
-	}
-	return list
-}
-
 func (c *Edit) fail(why string) { c.Unsafe = cmp.Or(c.Unsafe, why) }
 
 const unclear = "its end in the text is not certain"
 
 // mean records how the value at a pointer changes.
 func (c *Edit) mean(pointer string, do func(any) any) {
-	c.meaning = append(c.meaning, meaning{slices.Concat(c.base, tokens(pointer)), do})
+	c.meaning = append(c.meaning, meaning{slices.Concat(c.base, Tokens(pointer)), do})
 }
 
 // meanField records how a field changes in the map that contains it.
 func (c *Edit) meanField(pointer string, do func(m map[string]any, key string)) {
-	list := tokens(pointer)
+	list := Tokens(pointer)
 	at := slices.Concat(c.base, list[:len(list)-1])
 	c.meaning = append(c.meaning, meaning{at, func(v any) any {
 		if m, ok := v.(map[string]any); ok {
@@ -259,7 +252,7 @@ func (c *Edit) put(start, end int, text string) { c.spans = append(c.spans, span
 // follow merge keys. flow means that it is written in brackets.
 func (c *Edit) entry(pointer string) (in *yaml.Node, index int, flow, ok bool) {
 	n := c.root
-	for _, token := range tokens(pointer) {
+	for _, token := range Tokens(pointer) {
 		in, index = Deref(n), -1
 		flow = flow || IsFlow(in)
 		switch in.Kind {

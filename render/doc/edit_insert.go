@@ -10,7 +10,7 @@ import (
 // Insert adds a field to a map, or below a key without a value. It adds it after the last field if that ends on its
 // line, otherwise, if possible, as the first field on lines of its own.
 func (c *Edit) Insert(pointer string, value any) {
-	list := tokens(pointer)
+	list := Tokens(pointer)
 	name, parent := list[len(list)-1], pointer[:strings.LastIndexByte(pointer, '/')]
 	e, m, key, flow := c.editor, c.root, (*yaml.Node)(nil), false
 	if parent != "" {
@@ -130,7 +130,7 @@ func (c *Edit) Move(pointer string, within *Edit, name string, to ...string) {
 		c.fail(unclear)
 		return
 	}
-	at := slices.Concat(c.base, tokens(pointer))
+	at := slices.Concat(c.base, Tokens(pointer))
 	for _, m := range within.meaning {
 		result = with(result, m.tokens[len(at):], m.do)
 	}
@@ -148,7 +148,7 @@ func (c *Edit) Move(pointer string, within *Edit, name string, to ...string) {
 		}
 		c.mean(pointer, func(v any) any {
 			if m, ok := v.(map[string]any); ok {
-				m[name] = copied(result)
+				m[name] = MapLeaves(result, func(leaf any) any { return leaf })
 			}
 			return v
 		})
@@ -170,24 +170,6 @@ func (c *Edit) Move(pointer string, within *Edit, name string, to ...string) {
 		// No target has lines for the comments, so they stay where they were.
 		c.put(gone, gone, around.lines(key.Column-1, e.newline))
 	}
-}
-
-func copied(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, item := range v {
-			out[k] = copied(item)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = copied(item)
-		}
-		return out
-	}
-	return v
 }
 
 func (c comments) lines(indent int, newline string) string {

@@ -18,8 +18,11 @@ func (c *Edit) RemoveItems(pointer string, indexes ...int) {
 		c.fail("it is no list")
 		return
 	}
-	kept := slices.DeleteFunc(seq(len(list.Content)), func(i int) bool { return slices.Contains(indexes, i) })
-	if len(kept) == 0 || list != in.Content[i] {
+	lastKept := len(list.Content) - 1
+	for lastKept >= 0 && slices.Contains(indexes, lastKept) {
+		lastKept--
+	}
+	if lastKept < 0 || list != in.Content[i] {
 		c.Set(pointer, []any{})
 		return
 	}
@@ -33,7 +36,6 @@ func (c *Edit) RemoveItems(pointer string, indexes ...int) {
 		}
 		return out
 	})
-	lastKept := kept[len(kept)-1]
 	if _, end, ok := c.editor.Span(list.Content[lastKept]); IsFlow(list) && lastKept+1 < len(list.Content) {
 		_, behind, known := c.editor.Span(list.Content[len(list.Content)-1])
 		if !ok || !known {
@@ -55,14 +57,6 @@ func (c *Edit) RemoveItems(pointer string, indexes ...int) {
 			c.put(start, c.editor.lineEnd(end), "")
 		}
 	}
-}
-
-func seq(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
 }
 
 // dash returns where the line of a list element's dash begins; false if there is more on that line before the element.

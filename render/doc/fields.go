@@ -16,6 +16,18 @@ func Deref(n *yaml.Node) *yaml.Node {
 	return n
 }
 
+// Bare returns a copy of a node without its comments, and with the values of aliases in their place.
+func Bare(n *yaml.Node) *yaml.Node {
+	c := *Deref(n)
+	c.Anchor, c.HeadComment, c.LineComment, c.FootComment = "", "", "", ""
+	content := c.Content
+	c.Content = make([]*yaml.Node, len(content))
+	for i, child := range content {
+		c.Content[i] = Bare(child)
+	}
+	return &c
+}
+
 // IsMerge reports whether a key is the merge key ("<<", https://yaml.org/type/merge.html); a tag alone makes none.
 func IsMerge(key *yaml.Node) bool {
 	return key.Kind == yaml.ScalarNode && key.Value == "<<" &&
@@ -134,6 +146,19 @@ func Text(n *yaml.Node, name string) string {
 		return ""
 	}
 	return Key(v)
+}
+
+// Objects yields the objects of some documents: see Unlist.
+func Objects(documents []*yaml.Node) iter.Seq[*yaml.Node] {
+	return func(yield func(*yaml.Node) bool) {
+		for _, d := range documents {
+			for _, n := range Unlist(d) {
+				if !yield(n) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Items returns the elements of a list field of a map.

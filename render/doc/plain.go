@@ -3,7 +3,6 @@ package doc
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -108,15 +107,8 @@ func plainKey(key *yaml.Node) *yaml.Node {
 // keyName returns a key as JSON writes it: numbers and booleans become text.
 func keyName(key *yaml.Node) string {
 	key = Deref(key)
-	switch v := scalar(key, true).(type) {
-	case string:
-		return v
-	case bool:
-		return strconv.FormatBool(v)
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
+	if v := scalar(key, true); v != nil {
+		return Spell(v)
 	}
 	return key.Value
 }

@@ -11,7 +11,11 @@ import (
 // Print returns an object of JSON values as YAML (whole numbers are int64, others float64), byte for byte as
 // sigs.k8s.io/yaml prints it. That package converts to JSON and reads it back, which costs more than the rest.
 func Print(object any) (data []byte, err error) {
-	if hasWholeFloat(object) {
+	wholeFloat := func(v any) bool { // JSON writes it in another way than YAML, such as 2e3
+		f, ok := v.(float64)
+		return ok && f == math.Trunc(f)
+	}
+	if HasLeaf(object, wholeFloat) {
 		return sigsyaml.Marshal(object)
 	}
 	defer func() {
@@ -23,25 +27,4 @@ func Print(object any) (data []byte, err error) {
 		return nil, fmt.Errorf("print as YAML: %w", err)
 	}
 	return data, nil
-}
-
-// hasWholeFloat reports whether an object contains a number that JSON writes in another way than YAML, such as 2e3.
-func hasWholeFloat(object any) bool {
-	switch v := object.(type) {
-	case float64:
-		return v == math.Trunc(v)
-	case map[string]any:
-		for _, item := range v {
-			if hasWholeFloat(item) {
-				return true
-			}
-		}
-	case []any:
-		for _, item := range v {
-			if hasWholeFloat(item) {
-				return true
-			}
-		}
-	}
-	return false
 }

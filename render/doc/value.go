@@ -2,8 +2,12 @@ package doc
 
 import (
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -91,4 +95,72 @@ func Bool(n *yaml.Node) (value, ok bool) {
 		return false, true
 	}
 	return false, tagged
+}
+
+// MapLeaves returns a copy of a JSON value with the results of change in place of everything in it that is neither a map
+// nor a list.
+func MapLeaves(v any, change func(any) any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, item := range v {
+			out[k] = MapLeaves(item, change)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = MapLeaves(item, change)
+		}
+		return out
+	}
+	return change(v)
+}
+
+// HasLeaf reports whether is returns true for a JSON value, or for anything in it that is neither a map nor a list.
+func HasLeaf(v any, is func(any) bool) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, item := range v {
+			if HasLeaf(item, is) {
+				return true
+			}
+		}
+		return false
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return HasLeaf(item, is) })
+	}
+	return is(v)
+}
+
+// Spell returns a JSON scalar as text, empty for null.
+func Spell(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return ""
+}
+
+// Pointer returns keys as a JSON Pointer (RFC 6901), and Tokens the keys of one.
+func Pointer(keys ...string) string {
+	var out strings.Builder
+	for _, key := range keys {
+		out.WriteString("/" + jsonpointer.Escape(key))
+	}
+	return out.String()
+}
+
+// Tokens is the inverse of Pointer.
+func Tokens(pointer string) (keys []string) {
+	for _, t := range strings.Split(pointer, "/")[1:] {
+		keys = append(keys, jsonpointer.Unescape(t))
+	}
+	return keys
 }

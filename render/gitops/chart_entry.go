@@ -3,13 +3,16 @@ package gitops
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	charts "helm.sh/helm/v4/pkg/chart/v2/loader"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	"sigs.k8s.io/kustomize/kyaml/yaml/merge2"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
@@ -66,8 +69,7 @@ func mergeInline(parts []*part, tagged bool) (map[string]any, error) {
 		var err error
 		switch v := any(p.tree(tagged)); {
 		case tagged:
-			v, leaves = nameLeaves(v, leaves)
-			nodes[i], err = kyaml.FromMap(v.(map[string]any))
+			nodes[i], err = kyaml.FromMap(nameLeaves(v, &leaves).(map[string]any))
 		case p.File != "":
 			nodes[i], err = kyaml.Parse(p.text)
 		default:
@@ -82,10 +84,10 @@ func mergeInline(parts []*part, tagged bool) (map[string]any, error) {
 		return nil, brokenAt(parts[1].Where, "kustomize cannot merge these values with those of %s", parts[0].Name)
 	}
 	if tagged {
-		untagLeaves(out, leaves)
+		out = untagLeaves(out, leaves)
 	}
 	for _, p := range parts[2:] {
-		out = mergeMaps(out, p.tree(tagged))
+		out = charts.MergeMaps(out, p.tree(tagged))
 	}
 	return out, nil
 }
@@ -117,43 +119,30 @@ func mergeNodes(over, under *kyaml.RNode) (out map[string]any, err error) {
 const leafName = "lintel-leaf-"
 
 // nameLeaves returns a value with texts in place of its leaves. A null stays, because it removes values in a merge.
-func nameLeaves(v any, leaves []*leaf) (any, []*leaf) {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, value := range v {
-			v[k], leaves = nameLeaves(value, leaves)
+func nameLeaves(v any, leaves *[]*leaf) any {
+	return doc.MapLeaves(v, func(v any) any {
+		l, ok := v.(*leaf)
+		switch {
+		case !ok:
+			return v
+		case l.null:
+			return nil
 		}
-	case []any:
-		for i, value := range v {
-			v[i], leaves = nameLeaves(value, leaves)
-		}
-	case *leaf:
-		if v.null {
-			return nil, leaves
-		}
-		return fmt.Sprintf("%s%d", leafName, len(leaves)), append(leaves, v)
-	}
-	return v, leaves
+		*leaves = append(*leaves, l)
+		return fmt.Sprintf("%s%d", leafName, len(*leaves)-1)
+	})
 }
 
-// untagLeaves replaces the texts by the leaves again.
-func untagLeaves(v any, leaves []*leaf) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, value := range v {
-			v[k] = untagLeaves(value, leaves)
-		}
-	case []any:
-		for i, value := range v {
-			v[i] = untagLeaves(value, leaves)
-		}
-	case string:
-		n := 0
-		if number, ok := strings.CutPrefix(v, leafName); ok {
-			if _, err := fmt.Sscan(number, &n); err == nil && n < len(leaves) {
+// untagLeaves returns a value with the leaves in place of their texts.
+func untagLeaves(v map[string]any, leaves []*leaf) map[string]any {
+	out, _ := doc.MapLeaves(v, func(v any) any {
+		text, _ := v.(string)
+		if number, ok := strings.CutPrefix(text, leafName); ok {
+			if n, err := strconv.Atoi(number); err == nil && n >= 0 && n < len(leaves) {
 				return leaves[n]
 			}
 		}
-	}
-	return v
+		return v
+	}).(map[string]any)
+	return out
 }

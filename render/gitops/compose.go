@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	charts "helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/strvals"
 )
 
@@ -24,7 +25,7 @@ func (r rule) merge(parts []*part, tagged bool) (map[string]any, error) {
 	out := map[string]any{}
 	for _, p := range parts {
 		if p.Kind == mergeLayer {
-			out = mergeMaps(out, p.tree(tagged))
+			out = charts.MergeMaps(out, p.tree(tagged))
 		} else if err := p.set(out, tagged); err != nil {
 			return nil, err
 		}
@@ -43,32 +44,15 @@ func mergeFlux(parts []*part, tagged bool) (map[string]any, error) {
 	out := map[string]any{}
 	for _, p := range parts {
 		if p.Kind == mergeLayer {
-			out = mergeMaps(out, p.tree(tagged))
+			out = charts.MergeMaps(out, p.tree(tagged))
 			continue
 		}
-		out = mergeMaps(out, values)
+		out = charts.MergeMaps(out, values)
 		if err := p.set(out, tagged); err != nil {
 			return nil, err
 		}
 	}
-	return mergeMaps(out, values), nil
-}
-
-// mergeMaps returns a with the values of b. Maps that are in only one of them are shared with the result, as in Helm
-// and Flux.
-func mergeMaps(a, b map[string]any) map[string]any {
-	out := make(map[string]any, len(a))
-	maps.Copy(out, a)
-	for k, v := range b {
-		below, isMap := v.(map[string]any)
-		under, both := out[k].(map[string]any)
-		if isMap && both {
-			out[k] = mergeMaps(under, below)
-		} else {
-			out[k] = v
-		}
-	}
-	return out
+	return charts.MergeMaps(out, values), nil
 }
 
 // set sets the value of a layer at its path.

@@ -165,21 +165,7 @@ func (f *field) text(keys ...string) string {
 	if f == nil || f.Fields != nil || f.List || f.Scalar == nil {
 		return ""
 	}
-	return textOf(f.Scalar)
-}
-
-func textOf(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case bool:
-		return strconv.FormatBool(v)
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	}
-	return ""
+	return doc.Spell(f.Scalar)
 }
 
 func (f *field) truth(keys ...string) bool {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/lintel-bot/lintel/render/remote"
+	charts "helm.sh/helm/v4/pkg/chart/v2/loader"
 )
 
 // Layer is one source of values.
@@ -104,7 +105,7 @@ func (p *part) tree(tagged bool) map[string]any {
 				m[k] = p.tags(v, d.place, k)
 			}
 		}
-		out = mergeMaps(out, m)
+		out = charts.MergeMaps(out, m)
 	}
 	return out
 }

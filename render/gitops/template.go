@@ -10,6 +10,8 @@ import (
 	"strings"
 	"text/template"
 	"text/template/parse"
+
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // templates fills in the templates of one ApplicationSet, in either of the two template languages
@@ -403,7 +405,7 @@ func (t *templates) execute(c *compiled, values map[string]any) (filled string, 
 		if err := t.spendValue(reflect.ValueOf(values)); err != nil {
 			return "", err
 		}
-		values, _ = copyValue(values).(map[string]any)
+		values, _ = doc.MapLeaves(values, itself).(map[string]any)
 	}
 	out := &boundedBuffer{limit: t.limits.TextBytes}
 	if err := c.tree.Execute(out, values); err != nil {

@@ -127,7 +127,7 @@ func (t *templates) boundedFunction(name string, f reflect.Value) any {
 			// If a source shares values with the target map, the merge may not end.
 			rest := args[len(args)-1]
 			for i := range rest.Len() {
-				source, _ := copyValue(rest.Index(i).Interface()).(map[string]any)
+				source, _ := doc.MapLeaves(rest.Index(i).Interface(), itself).(map[string]any)
 				rest.Index(i).Set(reflect.ValueOf(source))
 			}
 		}

@@ -260,7 +260,7 @@ var plainText = regexp.MustCompile(`\A[A-Za-z][A-Za-z0-9_/-]{3,63}\z`)
 func scalarNode(v any) *yaml.Node {
 	text, ok := v.(string)
 	if !ok {
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: cmp.Or(textOf(v), "null")}
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: cmp.Or(doc.Spell(v), "null")}
 	}
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.ToValidUTF8(text, "\ufffd"),
 		Style: yaml.DoubleQuotedStyle}

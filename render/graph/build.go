@@ -186,8 +186,7 @@ func (c *Cache) parse(t *tree.Tree, dir string, o Options) (*kustomization.File,
 	}
 	data, id, err := t.ReadFile(p)
 	if err != nil {
-		var large *tree.TooLargeError
-		if errors.As(err, &large) {
+		if large, ok := errors.AsType[*tree.TooLargeError](err); ok {
 			return nil, &doc.Error{Path: p, Message: large.Error()}
 		}
 		return nil, err

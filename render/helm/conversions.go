@@ -17,15 +17,15 @@ var conversions = template.FuncMap{
 	"toYaml":        func(v any) string { return strings.TrimSuffix(quiet(yaml.Marshal(v)), "\n") },
 	"mustToYaml":    func(v any) string { return strings.TrimSuffix(loud(yaml.Marshal(v)), "\n") },
 	"toYamlPretty":  func(v any) string { return strings.TrimSuffix(quiet(prettyYAML(v)), "\n") },
-	"fromYaml":      fromYAML,
-	"fromYamlArray": fromYAMLArray,
+	"fromYaml":      readMap(fromYAML),
+	"fromYamlArray": readList(fromYAML),
 	"toJson":        func(v any) string { return quiet(json.Marshal(v)) },
 	"mustToJson":    func(v any) string { return loud(json.Marshal(v)) },
-	"fromJson":      fromJSON,
-	"fromJsonArray": fromJSONArray,
+	"fromJson":      readMap(json.Unmarshal),
+	"fromJsonArray": readList(json.Unmarshal),
 	"toToml":        toTOML,
 	"mustToToml":    func(v any) string { return loud(encodeTOML(v)) },
-	"fromToml":      fromTOML,
+	"fromToml":      readMap(toml.Unmarshal),
 	"include":       func(string, any) (string, error) { return "", nil },
 	"tpl":           func(string, any) (string, error) { return "", nil },
 }
@@ -54,36 +54,28 @@ func prettyYAML(v any) ([]byte, error) {
 	return data.Bytes(), err
 }
 
-func fromYAML(text string) map[string]any {
-	m := map[string]any{}
-	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
-		m["Error"] = err.Error()
+func fromYAML(data []byte, into any) error { return yaml.Unmarshal(data, into) }
+
+// readMap returns a function that reads a map. It puts an error into the map, as Helm does.
+func readMap(read func([]byte, any) error) func(text string) map[string]any {
+	return func(text string) map[string]any {
+		m := map[string]any{}
+		if err := read([]byte(text), &m); err != nil {
+			m["Error"] = err.Error()
+		}
+		return m
 	}
-	return m
 }
 
-func fromYAMLArray(text string) []any {
-	list := []any{}
-	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
-		list = []any{err.Error()}
+// readList is readMap for a list.
+func readList(read func([]byte, any) error) func(text string) []any {
+	return func(text string) []any {
+		list := []any{}
+		if err := read([]byte(text), &list); err != nil {
+			list = []any{err.Error()}
+		}
+		return list
 	}
-	return list
-}
-
-func fromJSON(text string) map[string]any {
-	m := map[string]any{}
-	if err := json.Unmarshal([]byte(text), &m); err != nil {
-		m["Error"] = err.Error()
-	}
-	return m
-}
-
-func fromJSONArray(text string) []any {
-	list := []any{}
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		list = []any{err.Error()}
-	}
-	return list
 }
 
 func encodeTOML(v any) ([]byte, error) {
@@ -98,12 +90,4 @@ func toTOML(v any) string {
 		return err.Error()
 	}
 	return string(data)
-}
-
-func fromTOML(text string) map[string]any {
-	m := map[string]any{}
-	if err := toml.Unmarshal([]byte(text), &m); err != nil {
-		m["Error"] = err.Error()
-	}
-	return m
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 )
 
 // Defaults returns the default values of a chart. Those of its subcharts are below their keys, even if a condition
@@ -27,22 +28,8 @@ func defaults(c *chart.Chart) map[string]any {
 		}
 		for _, key := range keys {
 			own, _ := out[key].(map[string]any)
-			out[key] = over(defaults(sub), own)
+			out[key] = loader.MergeMaps(defaults(sub), own)
 		}
-	}
-	return out
-}
-
-// over returns a map with the values of another one merged over it.
-func over(under, above map[string]any) map[string]any {
-	out := maps.Clone(under)
-	for key, value := range above {
-		was, isMap := out[key].(map[string]any)
-		now, both := value.(map[string]any)
-		if isMap && both {
-			value = over(was, now)
-		}
-		out[key] = value
 	}
 	return out
 }

@@ -137,7 +137,7 @@ func (l *Layers) At(path []string) (Setting, bool) {
 			s.Path = append(slices.Clip(s.Path), path[i:]...)
 			return s, true
 		}
-		m, ok := asMap(v)
+		m, ok := AsMap(v)
 		if !ok {
 			return Setting{}, false
 		}
@@ -192,7 +192,8 @@ func below(c *chart.Chart, key string) *chart.Chart {
 	return nil
 }
 
-func asMap(v any) (map[string]any, bool) {
+// AsMap returns values as a map, also those of a chart, for which Helm has a type of its own.
+func AsMap(v any) (map[string]any, bool) {
 	switch m := v.(type) {
 	case map[string]any:
 		return m, true

@@ -39,7 +39,7 @@ func (s *sets) parsed(in *Input) (*template.Template, error) {
 		return known.set, nil
 	}
 	var all asks
-	set := template.New("gotpl").Option("missingkey=zero").Funcs(in.Funcs).Funcs(placeholders)
+	set := template.New("gotpl").Option("missingkey=zero").Funcs(in.Funcs)
 	for _, t := range in.Templates {
 		_, asked, err := parseInto(set.New(t.Name), t.Text)
 		if err != nil {
@@ -55,11 +55,6 @@ func (s *sets) parsed(in *Input) (*template.Template, error) {
 		s.kept[key.String()] = parsed{set, all}
 	}
 	return set, nil
-}
-
-var placeholders = template.FuncMap{
-	"include": func(string, any) (string, error) { return "", nil },
-	"tpl":     func(string, any) (string, error) { return "", nil },
 }
 
 func stubs(of template.FuncMap) template.FuncMap {

@@ -7,7 +7,7 @@ import (
 
 // asked returns what a template may ask for.
 func asked(t *testing.T, text string) asks {
-	set := template.New("").Funcs(newRun(Options{}).funcs()).Funcs(placeholders)
+	set := template.New("").Funcs(newRun(Options{}).funcs())
 	_, asked, err := parseInto(set.New("t"), text)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)

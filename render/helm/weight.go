@@ -216,7 +216,7 @@ func (w *weighing) fits(v any, depth int) bool {
 			}
 		}
 	default:
-		m, _ := asMap(v)
+		m, _ := AsMap(v)
 		for key, e := range m {
 			if w.left -= len(key); !w.fits(e, depth+1) {
 				return false

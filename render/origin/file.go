@@ -3,7 +3,6 @@ package origin
 import (
 	"strings"
 
-	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/doc"
@@ -81,11 +80,7 @@ func (f *File) Find(path []string) (p Place, depth int) {
 	if len(t.documents()) == 0 {
 		return p, 0
 	}
-	var pointer strings.Builder
-	for _, key := range path {
-		pointer.WriteString("/" + jsonpointer.Escape(key))
-	}
-	steps, _ := resolve(content(t.documents()[0]), pointer.String())
+	steps, _ := resolve(content(t.documents()[0]), doc.Pointer(path...))
 	if len(steps) > 0 {
 		p = f.at(f.path, anchor(steps[len(steps)-1]), Writer, "")
 	}

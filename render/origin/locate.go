@@ -66,7 +66,7 @@ func (b *Build) taken(i *item, steps []step, missing string) (Place, bool) {
 	}
 	var key string
 	if missing != "" {
-		key = pointer(missing)[0]
+		key = doc.Tokens(missing)[0]
 	} else if last := steps[len(steps)-1].value; last.Kind == yaml.MappingNode && len(last.Content) == 0 && len(v.taken) == 1 {
 		key = slices.Collect(maps.Keys(v.taken))[0]
 	}

@@ -2,9 +2,7 @@ package origin
 
 import (
 	"slices"
-	"strings"
 
-	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/doc"
@@ -14,7 +12,7 @@ import (
 func (s *transformation) operations(w writer, patch *yaml.Node, i *item) {
 	for _, op := range patch.Content {
 		op = doc.Deref(op)
-		to := pointer(doc.Text(op, "path"))
+		to := doc.Tokens(doc.Text(op, "path"))
 		if len(to) == 0 || !s.room() {
 			continue
 		}
@@ -26,11 +24,11 @@ func (s *transformation) operations(w writer, patch *yaml.Node, i *item) {
 		case "remove":
 			remove(i.root, to, w.lines(op))
 		case "move":
-			if v := remove(i.root, pointer(doc.Text(op, "from")), w.lines(op)); v != nil {
+			if v := remove(i.root, doc.Tokens(doc.Text(op, "from")), w.lines(op)); v != nil {
 				insert(i.root, to, v, false)
 			}
 		case "copy":
-			if v := lookup(i.root, pointer(doc.Text(op, "from"))); v != nil {
+			if v := lookup(i.root, doc.Tokens(doc.Text(op, "from"))); v != nil {
 				if v = s.copyOf(v); v != nil {
 					insert(i.root, to, v, false)
 				}
@@ -46,15 +44,6 @@ func (s *transformation) copyOf(v *value) *value {
 		return nil
 	}
 	return v.clone()
-}
-
-// pointer splits a JSON pointer (RFC 6901).
-func pointer(p string) []string {
-	parts := strings.Split(p, "/")[1:]
-	for i := range parts {
-		parts[i] = jsonpointer.Unescape(parts[i])
-	}
-	return parts
 }
 
 func lookup(v *value, path []string) *value {

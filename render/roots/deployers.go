@@ -61,10 +61,8 @@ func deployerNotes(limits doc.Limits) graph.Notes {
 		note func(string)) {
 		documents, _ := doc.Parse(p, data, limits) // the documents before the first that cannot be read
 		deploys := false
-		for _, document := range documents {
-			for _, node := range doc.Unlist(document) {
-				deploys = noteDeployer(node, note) || deploys
-			}
+		for node := range doc.Objects(documents) {
+			deploys = noteDeployer(node, note) || deploys
 		}
 		if !deploys && NamesDeployers(graph.Plain(p, data, limits)) {
 			note(anyGroup)

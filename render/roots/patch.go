@@ -168,14 +168,12 @@ func (x *Index) identities(p string) (list []identity) {
 	if err != nil {
 		return nil
 	}
-	for _, document := range documents {
-		for _, node := range doc.Unlist(document) {
-			_, metadata := doc.Field(node, "metadata")
-			group, version := resid.ParseGroupVersion(doc.Text(node, "apiVersion"))
-			list = append(list, identity{gvk: resid.Gvk{Group: group, Version: version, Kind: doc.Text(node, "kind")},
-				name: doc.Text(metadata, "name"), namespace: doc.Text(metadata, "namespace"),
-				labels: texts(metadata, "labels"), annotations: texts(metadata, "annotations")})
-		}
+	for node := range doc.Objects(documents) {
+		_, metadata := doc.Field(node, "metadata")
+		group, version := resid.ParseGroupVersion(doc.Text(node, "apiVersion"))
+		list = append(list, identity{gvk: resid.Gvk{Group: group, Version: version, Kind: doc.Text(node, "kind")},
+			name: doc.Text(metadata, "name"), namespace: doc.Text(metadata, "namespace"),
+			labels: texts(metadata, "labels"), annotations: texts(metadata, "annotations")})
 	}
 	return list
 }

@@ -28,16 +28,14 @@ func (d *Deploying) findVariablePaths() (list []*regexp.Regexp) {
 		if err != nil {
 			continue
 		}
-		for _, document := range documents {
-			for _, node := range doc.Unlist(document) {
-				group, _, _ := strings.Cut(doc.Text(node, "apiVersion"), "/")
-				_, spec := doc.Field(node, "spec")
-				if group != "kustomize.toolkit.fluxcd.io" {
-					continue
-				}
-				if folder := variableFolder(doc.Text(spec, "path")); folder != nil {
-					list = append(list, folder)
-				}
+		for node := range doc.Objects(documents) {
+			group, _, _ := strings.Cut(doc.Text(node, "apiVersion"), "/")
+			_, spec := doc.Field(node, "spec")
+			if group != "kustomize.toolkit.fluxcd.io" {
+				continue
+			}
+			if folder := variableFolder(doc.Text(spec, "path")); folder != nil {
+				list = append(list, folder)
 			}
 		}
 	}

@@ -170,8 +170,7 @@ func (t *Tree) ReadFile(p string) ([]byte, string, error) {
 		return nil, "", fmt.Errorf("%s is not a file: %w", p, ErrNotExist)
 	}
 	data, err := t.objects.Blob(e.ID)
-	var large *TooLargeError
-	if errors.As(err, &large) {
+	if large, ok := errors.AsType[*TooLargeError](err); ok {
 		return nil, e.ID, &TooLargeError{Path: p, Size: large.Size, Limit: large.Limit}
 	}
 	return data, e.ID, err

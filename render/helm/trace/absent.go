@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lintel-bot/lintel/render/helm"
 )
 
 // Candidate is a value that would print a missing field.
@@ -229,13 +231,13 @@ func (m *matching) read(e event) {
 func (t *Trace) mapping(n *node) bool {
 	var v any = t.scopes.values
 	for _, k := range n.path() {
-		m, ok := asMap(v)
+		m, ok := helm.AsMap(v)
 		if !ok {
 			return v == nil
 		}
 		v = m[k]
 	}
-	_, ok := asMap(v)
+	_, ok := helm.AsMap(v)
 	return ok || v == nil
 }
 

@@ -10,14 +10,11 @@ import (
 )
 
 // deref follows pointers and interfaces to their end or to nil.
-func deref(v reflect.Value) (reflect.Value, bool) {
-	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
-		if v.IsNil() {
-			return v, true
-		}
+func deref(v reflect.Value) reflect.Value {
+	for (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && !v.IsNil() {
 		v = v.Elem()
 	}
-	return v, false
+	return v
 }
 
 // truth reports whether a value is true for text/template. A kind that cannot be true or false counts as false.
@@ -37,7 +34,7 @@ var (
 // sprint returns what an action prints for a value.
 func sprint(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
-		v, _ = deref(v)
+		v = deref(v)
 	}
 	if !v.IsValid() {
 		return noValue

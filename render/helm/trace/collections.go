@@ -46,7 +46,7 @@ func lookedUp(c *call) taint {
 // follow follows keys and indexes into maps and lists.
 func (f *frame) follow(on value, keys []value) value {
 	for _, by := range keys {
-		on.rv, _ = deref(on.rv)
+		on.rv = deref(on.rv)
 		key, k := concrete(by.rv), join(on.sh.conds(), by.sh.conds())
 		switch {
 		case key.Kind() == reflect.String && on.rv.Kind() != reflect.String:

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -22,16 +23,7 @@ type Limits struct {
 }
 
 func (l Limits) filled() Limits {
-	if l.Steps == 0 {
-		l.Steps = 20_000_000
-	}
-	if l.Bytes == 0 {
-		l.Bytes = 256 << 20
-	}
-	if l.Depth == 0 {
-		l.Depth = 1100
-	}
-	return l
+	return Limits{cmp.Or(l.Steps, 20_000_000), cmp.Or(l.Bytes, 256<<20), cmp.Or(l.Depth, 1100)}
 }
 
 // exec is one execution of all templates of a chart.
@@ -318,7 +310,7 @@ func (f *frame) fields(dot, on value, names []string, args []parse.Node, piped *
 // field returns a field, the entry of a map, or the result of a method.
 func (f *frame) field(dot, on value, name string, args []parse.Node, piped *value) value {
 	sh := taint{org: on.sh.org.child(name), cond: on.sh.cond}
-	rv, _ := deref(on.rv)
+	rv := deref(on.rv)
 	if !rv.IsValid() {
 		return value{sh: sh}
 	}

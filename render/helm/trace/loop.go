@@ -17,7 +17,7 @@ func (f *frame) loop(dot value, r *parse.RangeNode) flow {
 	mark, outer := len(f.vars), f.cond
 	defer func() { f.cond, f.vars = outer, f.vars[:mark] }()
 	over := f.pipeline(dot, r.Pipe)
-	over.rv, _ = deref(over.rv)
+	over.rv = deref(over.rv)
 	f.cond = f.because(over)
 	if f.assuming {
 		k, v := f.assumed(over)
@@ -71,18 +71,15 @@ func (f *frame) bindLoop(p *parse.PipeNode, key, elem value) {
 	if n == 0 {
 		return
 	}
-	last, first := elem, key
 	if p.IsAssign {
 		if n > 1 {
-			f.assign(p.Decl[0].Ident[0], first)
-			f.assign(p.Decl[1].Ident[0], last)
-		} else {
-			f.assign(p.Decl[0].Ident[0], last)
+			f.assign(p.Decl[0].Ident[0], key)
 		}
+		f.assign(p.Decl[n-1].Ident[0], elem)
 		return
 	}
-	f.vars[len(f.vars)-1].v = last
+	f.vars[len(f.vars)-1].v = elem
 	if n > 1 {
-		f.vars[len(f.vars)-2].v = first
+		f.vars[len(f.vars)-2].v = key
 	}
 }

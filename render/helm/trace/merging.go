@@ -1,6 +1,9 @@
 package trace
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+)
 
 // before is a value of a map, and its origin, before a merge.
 type before struct {
@@ -40,9 +43,7 @@ func merging(c *call) handler {
 		}
 	}
 	if c.name == "mergeOverwrite" || c.name == "mustMergeOverwrite" {
-		for i, j := 0, len(from)-1; i < j; i, j = i+1, j-1 {
-			from[i], from[j] = from[j], from[i]
-		}
+		slices.Reverse(from)
 	}
 	return func(c *call) taint {
 		c.merged(value{c.out, taint{}}, from, 0)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 
 	"github.com/lintel-bot/lintel/render/helm"
@@ -124,20 +123,10 @@ type scopeTree struct {
 func newScopes(c *chart.Chart, values map[string]any) scopeTree {
 	s := scopeTree{values: values, sub: map[string]scopeTree{}}
 	for _, d := range c.Dependencies() {
-		below, _ := asMap(values[d.Name()])
+		below, _ := helm.AsMap(values[d.Name()])
 		s.sub[d.Name()] = newScopes(d, below)
 	}
 	return s
-}
-
-func asMap(v any) (map[string]any, bool) {
-	switch m := v.(type) {
-	case map[string]any:
-		return m, true
-	case common.Values:
-		return m, true
-	}
-	return nil, false
 }
 
 // canonical returns the path at which a value is set: globals are set in the topmost chart that has them.
@@ -178,7 +167,7 @@ func has(m map[string]any, path []string) bool {
 			break
 		}
 		var ok bool
-		if m, ok = asMap(v); !ok {
+		if m, ok = helm.AsMap(v); !ok {
 			break
 		}
 	}

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"reflect"
 	"strconv"
 	"unsafe"
@@ -146,10 +147,8 @@ func (t *table) entry(m value, key string) entry {
 		if e, ok := info.over[key]; ok {
 			return e
 		}
-		if info.like != nil {
-			return entry{taint{org: info.like.keyNode(key), cond: m.sh.cond}, taint{org: info.like.child(key), cond: m.sh.cond}}
-		}
-		return entry{taint{org: info.org.keyNode(key), cond: m.sh.cond}, taint{org: info.org.child(key), cond: m.sh.cond}}
+		org := cmp.Or(info.like, info.org)
+		return entry{taint{org: org.keyNode(key), cond: m.sh.cond}, taint{org: org.child(key), cond: m.sh.cond}}
 	}
 	org := m.sh.mix()
 	return entry{taint{org: org.keyNode(key), cond: m.sh.cond, derived: org != nil && org.kind != Value},

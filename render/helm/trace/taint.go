@@ -86,20 +86,10 @@ type text struct {
 // add appends a string with its taint, under a condition.
 func (t *text) add(s string, sh taint, c *cond) {
 	t.buf = append(t.buf, s...)
-	if sh.segments == nil {
-		if len(s) > 0 {
-			off := int32(0)
-			if sh.derived {
-				off = -1
-			}
-			t.piece(segment{n: int32(len(s)), off: off, org: sh.org, cond: join(sh.cond, c)})
-		}
-		return
-	}
-	if sh.cond != nil {
+	if sh.segments != nil && sh.cond != nil {
 		c = join(sh.cond, c)
 	}
-	t.addSegs(sh.segments, c)
+	t.addSegs(sh.of(len(s)), c)
 }
 
 func (t *text) addSegs(segments []segment, c *cond) {

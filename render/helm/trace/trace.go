@@ -54,7 +54,7 @@ func run(ctx context.Context, in *helm.Input, want map[string]string, l Limits) 
 		bridges: map[string]*template.Template{}, numbers: map[string]reflect.Value{}}
 	e.funcs, e.calls = functions(), template.New("").Option("missingkey=zero").Funcs(in.Funcs).Funcs(e.bridging())
 	e.seedScopes(in)
-	values, _ := asMap(in.Top["Values"])
+	values, _ := helm.AsMap(in.Top["Values"])
 	t = &Trace{files: map[string]*traced{}, sources: map[string]string{}, exec: e, scopes: newScopes(in.Chart, values),
 		input: in}
 	trees, err := in.Trees()
