@@ -14,10 +14,10 @@ import (
 // alone returns, as warnings, the blocking findings of kustomizations that others include, rendered standalone. It
 // leaves out findings that including roots have too. They are warnings because it is unknown whether anybody deploys
 // such a kustomization by itself.
-func alone(ctx context.Context, v *review.Reviewer, of review.View, pairs []*diff.Pair, found []review.Finding) (
+func alone(ctx context.Context, v *review.Reviewer, of review.View, pairs *pairs, found []review.Finding) (
 	list []report.Finding, _ error,
 ) {
-	answers, err := v.All(ctx, pairs)
+	answers, err := v.All(ctx, pairs.alone)
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +31,15 @@ func alone(ctx context.Context, v *review.Reviewer, of review.View, pairs []*dif
 				continue
 			}
 			f.Finding.Result, f.Blocks = report.Warn, false
-			f.Message = fmt.Sprintf("%s (%s relies on its overlay: the kustomization that includes it fixes this, and "+
-				"%[2]s may also be deployed by itself)", view.Reason(f.Rule, f.Message), f.Roots[0])
+			says := "fixes this"
+			if slices.ContainsFunc(pairs.roots, func(r *diff.Root) bool {
+				_, reads := r.Reads[f.Origin.Path]
+				return reads && len(r.Head) > 0
+			}) {
+				says = "is not checked"
+			}
+			f.Message = fmt.Sprintf("%s (%s relies on its overlay: the kustomization that includes it %s, and "+
+				"%[2]s may also be deployed by itself)", view.Reason(f.Rule, f.Message), f.Roots[0], says)
 			list = append(list, f.Finding)
 		}
 	}

@@ -63,7 +63,7 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 		out.find(view, &out.list[i])
 		out.usage.Note(&out.list[i])
 	}
-	if out.alone, err = alone(ctx, v, view, pairs.alone, out.found); err != nil {
+	if out.alone, err = alone(ctx, v, view, pairs, out.found); err != nil {
 		return nil, err
 	}
 	with := exceptions.Context{Policies: rules.Policies, Decision: rules.decision, Declared: pairs.declared, Reviewer: v,

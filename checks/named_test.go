@@ -77,6 +77,8 @@ func TestManifestNamedByAnotherFileIsStillChecked(t *testing.T) {
 		{"not included", built + wrap + "-- .lintel.yaml --\nroots: {include: [apps]}\n", bad, report.Failure},
 
 		// Included by a kustomization that fixes the violation.
+		{"wrapped by one that does not build", built + "-- x/kustomization.yaml --\nresources: [../apps]\npatches: [{target: " +
+			"{kind: Pod}, patch: '[{op: add, path: /none/none, value: 1}]'}]\n", bad, report.Neutral},
 		{"wrapped", built + wrap, bad, report.Neutral},
 		{"wrapped twice", built + wrap + "-- wrap2/kustomization.yaml --\nresources: [../wrap]\n", bad, report.Neutral},
 		{"wrapped, and mended in one of two", built + wrap + "-- wrap2/kustomization.yaml --\nresources: [../apps]\n", bad,
@@ -140,7 +142,12 @@ func TestManifestNamedByAnotherFileIsStillChecked(t *testing.T) {
 			}
 			relies := false
 			for _, f := range rep.Findings {
-				relies = relies || strings.Contains(f.Message, "relies on its overlay")
+				if _, says, ok := strings.Cut(f.Message, "relies on its overlay"); ok {
+					relies = true
+					if unbuilt := strings.Contains(c.name, "does not build"); strings.Contains(says, "fixes this") == unbuilt {
+						t.Error(f.Message)
+					}
+				}
 			}
 			if wrapped := strings.HasPrefix(c.name, "wrapped"); wrapped && relies != (c.want == report.Neutral) {
 				t.Errorf("relies on its overlay: %v", relies)
