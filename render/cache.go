@@ -118,7 +118,7 @@ func (a asker) Answer(q env.Question) string {
 // asked returns the questions that a rendering depends on. It returns nil where the rendering may change although every
 // answer stays the same. It also returns nil for a folder of manifests, which is read as fast as the answers are.
 func (r *Renderer) asked(out *Rendering) env.Asked {
-	if out.links == nil || out.Root.Kind == roots.Folder || len(r.overlay) > 0 {
+	if out.links == nil || out.Root.Kind == roots.Folder || len(r.overlay) > 0 || out.Partial && r.damaged(out) {
 		return nil
 	}
 	asked := env.Asked{{Kind: env.Deployed}: r.key(out.target)}
@@ -149,6 +149,17 @@ func (r *Renderer) asked(out *Rendering) env.Asked {
 		note(env.Versions, out.versions, r.versionsDeclared(out.versions))
 	}
 	return asked
+}
+
+// damaged reports whether the repository or a source of a rendering could not be read completely: what the rendering lacks
+// may be there the next time.
+func (r *Renderer) damaged(out *Rendering) bool {
+	for want := range out.wants {
+		if source, err := r.mounts.sources.Get(want); err == nil && source.Tree.Err() != nil {
+			return true
+		}
+	}
+	return r.tree.Err() != nil
 }
 
 // Same reports whether the target has this rendering in the other renderer, too, because everything that the rendering

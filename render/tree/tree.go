@@ -44,6 +44,9 @@ func (t *Tree) ID() string { return t.root }
 // BlobLimit returns the current maximum size in bytes of files that are read.
 func (t *Tree) BlobLimit() int64 { return t.objects.blobLimit() }
 
+// Err returns the error that kept part of the repository from being read: see Objects.Err.
+func (t *Tree) Err() error { return t.objects.Err() }
+
 // Blobs is Objects.Blobs.
 func (t *Tree) Blobs(ids []string) []Content { return t.objects.Blobs(ids) }
 
