@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -88,10 +89,12 @@ type plan struct {
 	indexes []int
 }
 
+const severalLines = "it is written on several lines, or without a value"
+
 // plan returns the edit for a suggestion, or why there is none.
 func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) (_ *plan, why string) {
 	if !f.has(o) || o.EndColumn-1 > len([]rune(f.lines[o.StartLine-1])) {
-		return nil, "it is written on several lines, or without a value"
+		return nil, severalLines
 	}
 	var value any
 	below, ok := jsonpointer.Below(s.Field, field)
@@ -108,6 +111,7 @@ func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) (_ *p
 		p.insert(missing, value, wholeValues(o))
 	case len(o.Set) > 0:
 		p.change = p.overwrite(value)
+	case s.Was == "" && p.fill(s.Field, value):
 	default:
 		p.change = p.replace(s.Was, value)
 	}
@@ -116,6 +120,8 @@ func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) (_ *p
 		return p, ""
 	case p.change != nil:
 		return nil, p.change.Unsafe
+	case o.StartColumn == 0 && !wholeValues(o):
+		return nil, severalLines
 	case s.Remove:
 		return nil, "only a value on a line of its own, or of a list, is removed"
 	}
@@ -206,6 +212,39 @@ func (p place) overwrite(value any) *doc.Edit {
 	edit := p.edit(s)
 	edit.Set(s.Pointer, value)
 	return edit
+}
+
+// fill writes a value at a key that has no value or an empty map. The place is that of the key or of its value, or the
+// whole line if that has only one such key. It returns false if there is no such key.
+func (p *plan) fill(field string, value any) bool {
+	var keys []doc.Spot
+	for _, s := range p.editor.At(p.line, p.column) {
+		empty := s.Node.Kind == yaml.MappingNode && len(s.Node.Content) == 0 || s.Node.ShortTag() == "!!null"
+		if s.Key != nil && empty && strings.HasSuffix(field, jsonpointer.Join(s.Key.Value)) &&
+			(len(keys) == 0 || keys[0].Pointer != s.Pointer) {
+			keys = append(keys, s)
+		}
+	}
+	if len(keys) != 1 {
+		return false
+	}
+	s := keys[0]
+	p.change = p.edit(s)
+	fields, isMap := value.(map[string]any)
+	switch {
+	case len(fields) == 1: // other suggestions may add other fields
+		for key, value := range fields {
+			p.in, p.key, p.value = s, key, value
+		}
+		p.put()
+	case !isMap || s.Node.Value != "":
+		p.change.Set(s.Pointer, value)
+	default:
+		for _, key := range slices.Sorted(maps.Keys(fields)) {
+			p.change.Insert(s.Pointer+jsonpointer.Join(key), fields[key])
+		}
+	}
+	return true
 }
 
 // remove removes a line that contains only a scalar with its key, or one element of a list.

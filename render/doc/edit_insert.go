@@ -33,6 +33,14 @@ func (c *Edit) Insert(pointer string, value any) {
 	switch {
 	case m.Kind == yaml.ScalarNode && m.ShortTag() == "!!null" && m.Value == "" && key != nil && !flow:
 		c.insertLines(e.lineEnd(e.Of(key)), key.Column+1, name, value)
+	case m.Kind == yaml.ScalarNode && m.ShortTag() == "!!null" && key != nil:
+		start, end, known := e.Span(m)
+		text, ok := flowField(c.root, name, value)
+		if !ok || !known {
+			c.fail(unclear)
+		}
+		c.put(start, end, "")
+		c.put(end, end, text)
 	case m.Kind != yaml.MappingNode || m.Anchor != "":
 		c.fail("it is not a map that is written out here")
 	case IsFlow(m):
@@ -76,14 +84,11 @@ func (c *Edit) insertLines(at, indent int, name string, value any) {
 
 // appendFlow appends a field to a map in braces.
 func (c *Edit) appendFlow(m *yaml.Node, name string, value any) {
-	text, ok := inline(map[string]any{name: value}, nil, true)
 	like := m // an empty map gets keys like those of the document
 	if len(m.Content) == 0 {
 		like = c.root
 	}
-	if len(like.Content) > 0 && like.Content[0].Style&yaml.DoubleQuotedStyle != 0 {
-		text = asJSON(map[string]any{name: plainValue(value)})
-	}
+	text, ok := flowField(like, name, value)
 	_, end, known := c.editor.Span(m)
 	if !ok || !known || len(text) < 2 {
 		c.fail(unclear)
@@ -96,8 +101,24 @@ func (c *Edit) appendFlow(m *yaml.Node, name string, value any) {
 		}
 	} else {
 		end--
+		if slices.ContainsFunc(c.spans, func(s span) bool { return s.end == end }) {
+			text = ", " + text
+		}
 	}
 	c.put(end, end, text)
+}
+
+// flowField returns a map of one field in braces, with quotes like another map.
+func flowField(like *yaml.Node, name string, value any) (string, bool) {
+	if quotesKeys(like) {
+		return asJSON(map[string]any{name: plainValue(value)}), true
+	}
+	return inline(map[string]any{name: value}, nil, true)
+}
+
+// quotesKeys reports whether a map is written as in JSON.
+func quotesKeys(m *yaml.Node) bool {
+	return len(m.Content) > 0 && m.Content[0].Style&yaml.DoubleQuotedStyle != 0
 }
 
 // Move removes a field from a map and inserts its text, as changed by another edit, under a new name as the first field

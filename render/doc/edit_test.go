@@ -59,6 +59,29 @@ func TestEdits(t *testing.T) {
 	}
 }
 
+func TestEditsOfOneLine(t *testing.T) {
+	for _, c := range []struct {
+		name, old, now string // now is empty: it is refused
+		edit           func(e *doc.Edit)
+	}{
+		{"a field in the place of null", "a: ~ # b", "a: {c: 1} # b", func(e *doc.Edit) { e.Insert("/a/c", 1) }},
+		{"a field in the place of nothing in braces", "{a: }", "{a: {c: 1}}", func(e *doc.Edit) { e.Insert("/a/c", 1) }},
+		{"a field in the place of null in JSON", `{"a": null}`, `{"a": {"c":1}}`, func(e *doc.Edit) { e.Insert("/a/c", 1) }},
+		{"a map in JSON", `{"a": null}`, `{"a": {"c":"d"}}`, func(e *doc.Edit) { e.Set("/a", map[string]any{"c": "d"}) }},
+		{"two fields in empty braces", "a: {}", "a: {c: 1, d: 2}", func(e *doc.Edit) {
+			e.Insert("/a/c", 1)
+			e.Insert("/a/d", 2)
+		}},
+	} {
+		editor := doc.NewEditor([]byte(c.old))
+		edit := editor.Edit(editor.Document(0))
+		c.edit(edit)
+		if data, err := editor.Apply(edit); string(data) != c.now {
+			t.Errorf("%s: %q, want %q (%v)", c.name, data, c.now, err)
+		}
+	}
+}
+
 // An edit changes what it should and nothing else, or nothing is edited.
 func FuzzEdit(f *testing.F) {
 	for _, text := range []string{"a: [b, c]\nd: {e: f}\n", "- a: b # c\n  d: |\n    e\n- \"f\"\n", `{"a": {"b": [1, 2]}}`,
