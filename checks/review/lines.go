@@ -31,7 +31,6 @@ type Lines struct {
 const (
 	maxEdited = 1 << 20 // maximum size in bytes of a file that gets suggestions
 	maxRead   = 1 << 20 // maximum number of lines of one file that are read to try edits
-	maxLine   = 300     // maximum size in bytes of a shown line
 )
 
 // LinesOf reads a file. It returns nil for one that is too large or no YAML.
@@ -134,11 +133,6 @@ func (f *Lines) diff(p *plan, edit *doc.Edit) *report.Diff {
 	d.Line, d.Removed, d.Added = edit.Lines()
 	if d.Line += p.before; len(d.Removed) == 0 && d.Line > 1 {
 		d.Above = f.lines[d.Line-2]
-	}
-	for _, row := range slices.Concat([]string{d.Above}, d.Removed, d.Added) {
-		if len(row) > maxLine {
-			return nil
-		}
 	}
 	key := fmt.Sprint(d.Line, len(d.Removed), d.Added) // an edit that several findings suggest is tried once
 	if _, tried := f.made[key]; !tried {
