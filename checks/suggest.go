@@ -90,6 +90,9 @@ func suggestLines(set *deploy.Set, files *maskedFiles, findings []report.Finding
 // withSOPS is the advice for a file that SOPS encrypted.
 const withSOPS = "edit the file with sops: it is encrypted, and sops refuses what another editor changed"
 
+// maxLine is the maximum size in bytes of a line that a suggestion shows.
+const maxLine = 300
+
 // maxShared is how many of the other roots of a file a suggestion names.
 const maxShared = 10
 
@@ -188,7 +191,7 @@ func written(edits []report.SourceEdit) (out []string) {
 }
 
 // unmasked removes the edits whose text was masked after it was written, and those of findings that no longer have a
-// suggestion.
+// suggestion. Of the others, suggestions with long lines keep their edit, but do not show it.
 func unmasked(rep *report.Report, before []string) {
 	var kept []report.SourceEdit
 	for i, now := range written(rep.Edits) {
@@ -200,4 +203,11 @@ func unmasked(rep *report.Report, before []string) {
 		}
 	}
 	rep.Edits = kept
+	for i := range rep.Findings {
+		if s := rep.Findings[i].Suggestion; s != nil && s.Diff != nil && slices.ContainsFunc(
+			slices.Concat([]string{s.Diff.Above}, s.Diff.Removed, s.Diff.Added),
+			func(line string) bool { return len(line) > maxLine }) {
+			s.Diff = nil
+		}
+	}
 }

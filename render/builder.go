@@ -176,6 +176,7 @@ func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 		return data, err
 	})
 	out := &Rendering{Root: root, Reads: p.reads, wants: p.wants, build: built}
+	file := b.sources()
 	for i, node := range built.nodes() {
 		object, ok := doc.Value(node, false).(map[string]any)
 		if !ok {
@@ -184,7 +185,7 @@ func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 		res := &Resource{Object: object, node: node, packed: built.resources[i]}
 		res.locator = func(pointer string) origin.Place { return build.Locate(i, pointer) }
 		if b.virtual != nil {
-			res.through(func(p origin.Place) origin.Place { return real(b.virtual, p) })
+			res.through(func(p origin.Place) origin.Place { return real(b.virtual, file, p) })
 		}
 		if len(p.wants) > 0 || len(p.inflated) > 0 || isMounted(root.Path) {
 			res.through(b.mounts.place)

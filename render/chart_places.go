@@ -40,7 +40,7 @@ type chartPlaces struct {
 	ready  bool
 	trace  *trace.Trace // nil: it could not be made
 	layers *helm.Layers // nil: they could not be made
-	files  chartFiles
+	files  parsedFiles
 	parts  map[int]*manifestPart       // by the index of the manifest
 	joint  map[string]map[string]joint // by template and path
 	order  map[string][]string         // the names of a template's objects
@@ -142,11 +142,11 @@ func (c *chartPlaces) printed(manifest, line, column int, missing string) (origi
 	return origin.Place{}, false
 }
 
-// chartFiles caches the parsed files of a chart, by path in this repository or by address (see chartFolder.file).
-type chartFiles map[string]*origin.File
+// parsedFiles caches parsed files, by path in this repository or by address (see chartFolder.file).
+type parsedFiles map[string]*origin.File
 
 // of returns a file of a chart. It is read from the chart's folder where that is not in this repository.
-func (f *chartFiles) of(home chartFolder, name string, here func(string) *origin.File) *origin.File {
+func (f *parsedFiles) of(home chartFolder, name string, here func(string) *origin.File) *origin.File {
 	if home.here {
 		return here(home.file(name))
 	}
@@ -154,10 +154,10 @@ func (f *chartFiles) of(home chartFolder, name string, here func(string) *origin
 }
 
 // parsed parses a file once; one that cannot be read is empty.
-func (f *chartFiles) parsed(name string, read func() ([]byte, string, error)) *origin.File {
+func (f *parsedFiles) parsed(name string, read func() ([]byte, string, error)) *origin.File {
 	if (*f)[name] == nil {
 		if *f == nil {
-			*f = chartFiles{}
+			*f = parsedFiles{}
 		}
 		data, _, _ := read()
 		(*f)[name] = origin.NewFile(name, data)

@@ -50,21 +50,22 @@ func (r *Renderer) deployed(ctx context.Context, t Target) (*Rendering, []doc.Er
 	if err != nil {
 		return nil, nil, err
 	}
+	file := r.sources()
 	for _, res := range out.Resources {
-		r.finish(res, by)
+		r.finish(res, by, file)
 	}
 	return out, problems, nil
 }
 
 // finish changes a resource as its controller does between the build and the cluster.
-func (r *Renderer) finish(res *Resource, one *Deployment) {
+func (r *Renderer) finish(res *Resource, one *Deployment, file sources) {
 	node := cloneNode(res.node)
 	writes, issues := one.Finish(node, gitops.FinishOptions{
 		Namespaced: r.namespaced, Limits: gitops.Limits{Source: r.limits.Source}, CRD: res.crd,
 	})
 	if len(writes) > 0 {
 		before := res.locator
-		res.locator = func(pointer string) origin.Place { return written(writes, pointer, before(pointer)) }
+		res.locator = func(pointer string) origin.Place { return written(writes, file, pointer, before(pointer)) }
 		res.node, res.packed = node, packed{}
 		if one.Release != nil {
 			printed := res.Object

@@ -44,8 +44,9 @@ func (r *Rendering) Whole() (*Rendering, error) {
 	return r.whole()
 }
 
-// written returns the place of a field after a controller changed some fields. own is its place before that.
-func written(writes []gitops.Write, pointer string, own origin.Place) origin.Place {
+// written returns the place of a field after a controller changed some fields. own is its place before that, and file
+// returns a file of the repository.
+func written(writes []gitops.Write, file sources, pointer string, own origin.Place) origin.Place {
 	var by *gitops.Write
 	for i, w := range writes {
 		if pointer == w.Pointer || strings.HasPrefix(pointer, w.Pointer+"/") {
@@ -66,6 +67,11 @@ func written(writes []gitops.Write, pointer string, own origin.Place) origin.Pla
 	}
 	place := origin.Place{Path: links[0].Path, StartLine: links[0].StartLine, EndLine: links[0].EndLine,
 		How: origin.Writer, Role: by.Role}
+	if at := by.By[0]; at.Column > 0 && place.EndLine == place.StartLine {
+		if p, ok := file(at.Path).Entry(at.Line, at.Column, ""); ok && p.StartLine == at.Line {
+			place.StartColumn, place.EndColumn = p.StartColumn, p.EndColumn
+		}
+	}
 	if own.Missing == "" { // it replaced a value
 		place.Chain = append([]origin.Link{{Path: own.Path, StartLine: own.StartLine, EndLine: own.EndLine, Role: own.Role}},
 			own.Chain...)
@@ -73,8 +79,19 @@ func written(writes []gitops.Write, pointer string, own origin.Place) origin.Pla
 	return place
 }
 
-// real converts a place in a kustomization that Lintel makes up into one that a person can edit.
-func real(v *gitops.Virtual, p origin.Place) origin.Place {
+// sources returns a parsed file of the repository; one that cannot be read is empty.
+type sources func(name string) *origin.File
+
+func (b *builder) sources() sources {
+	var files parsedFiles
+	return func(name string) *origin.File {
+		return files.parsed(name, func() ([]byte, string, error) { return b.read(name) })
+	}
+}
+
+// real converts a place in a kustomization that Lintel makes up into one that a person can edit. file returns a file of
+// the repository.
+func real(v *gitops.Virtual, file sources, p origin.Place) origin.Place {
 	lines := func(start, end gitops.Position) (from, to int) {
 		from, to = max(1, start.Line), max(1, start.Line)
 		if end.Path == start.Path {
@@ -84,16 +101,20 @@ func real(v *gitops.Virtual, p origin.Place) origin.Place {
 	}
 	if p.Path == v.Path {
 		start, end := v.Place(p.StartLine, p.StartColumn), v.Place(p.EndLine, p.EndColumn)
+		copied, at := v.Copied(p.StartLine)
 		p.Path = start.Path
 		p.StartLine, p.EndLine = lines(start, end)
 		p.EndLine = max(p.EndLine, start.EndLine)
-		if start.Column == 0 || end.Column == 0 {
+		switch {
+		case copied != "" && p.StartColumn > 0 && p.StartLine == p.EndLine:
+			p.StartColumn, p.EndColumn = file(p.Path).Columns(p.StartLine, at, copied, p.StartColumn, p.EndColumn)
+		case start.Column == 0 || end.Column == 0:
 			p.StartColumn, p.EndColumn = 0, 0
 		}
 	}
 	p.Spans = slices.Clone(p.Spans)
 	for i, s := range p.Spans {
-		p.Spans[i].Place = real(v, s.Place)
+		p.Spans[i].Place = real(v, file, s.Place)
 	}
 	p.Chain = slices.Clone(p.Chain)
 	for i, l := range p.Chain {

@@ -209,12 +209,12 @@ func (r *releases) placed(t testing.TB, fields ...string) string {
 func TestPostRender(t *testing.T) {
 	image := "/spec/template/spec/containers/0/image"
 	for name, want := range map[string]string{
-		"patch with a target": "Deployment app /spec/replicas: flux/app.yaml:18 writer < chart/templates/app.yaml:7\n" +
+		"patch with a target": "Deployment app /spec/replicas: flux/app.yaml:18:20-21 writer < chart/templates/app.yaml:7\n" +
 			"Deployment app " + image + ": chart/templates/app.yaml:12:16-46 writer",
 		"patch by name and images, in two renderers": "Deployment app /spec/template/spec/containers/0/env/0/value: " +
-			"flux/app.yaml:23 identity\n" +
-			"Deployment app " + image + ": flux/app.yaml:31 writer < flux/app.yaml:27 < chart/values.yaml:1 < chart/templates/app.yaml:14",
-		"hooks":    "Job hook " + image + ": flux/app.yaml:15 writer < chart/templates/hook.yaml:9",
+			"flux/app.yaml:23:42-43 identity\n" +
+			"Deployment app " + image + ": flux/app.yaml:31:17-88 writer < flux/app.yaml:27 < chart/values.yaml:1 < chart/templates/app.yaml:14",
+		"hooks":    "Job hook " + image + ": flux/app.yaml:15:17-20 writer < chart/templates/hook.yaml:9",
 		"no hooks": "Deployment app /metadata/annotations/a: flux/app.yaml:16 writer",
 	} {
 		t.Run(name, func(t *testing.T) {

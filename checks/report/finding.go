@@ -177,7 +177,7 @@ type Origin struct {
 	StartLine   int     `json:"startLine"`         // from 1
 	EndLine     int     `json:"endLine"`           // the last line
 	StartColumn int     `json:"startColumn"`       // from 1, in characters; 0: the whole line
-	EndColumn   int     `json:"endColumn"`         // the last column
+	EndColumn   int     `json:"endColumn"`         // the one after the last column
 	How         string  `json:"how"`               // Identity, writer, search or Enclosing
 	Side        Side    `json:"side,omitempty"`    // base where the place is in the base commit
 	Changed     bool    `json:"changed"`           // whether the change touches this file

@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -30,7 +31,6 @@ type Lines struct {
 const (
 	maxEdited = 1 << 20 // maximum size in bytes of a file that gets suggestions
 	maxRead   = 1 << 20 // maximum number of lines of one file that are read to try edits
-	maxLine   = 300     // maximum size in bytes of a shown line
 )
 
 // LinesOf reads a file. It returns nil for one that is too large or no YAML.
@@ -88,10 +88,12 @@ type plan struct {
 	indexes []int
 }
 
+const severalLines = "it is written on several lines, or without a value"
+
 // plan returns the edit for a suggestion, or why there is none.
 func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) (_ *plan, why string) {
 	if !f.has(o) || o.EndColumn-1 > len([]rune(f.lines[o.StartLine-1])) {
-		return nil, "it is written on several lines, or without a value"
+		return nil, severalLines
 	}
 	var value any
 	below, ok := jsonpointer.Below(s.Field, field)
@@ -108,6 +110,7 @@ func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) (_ *p
 		p.insert(missing, value, wholeValues(o))
 	case len(o.Set) > 0:
 		p.change = p.overwrite(value)
+	case s.Was == "" && p.fill(s.Field, value):
 	default:
 		p.change = p.replace(s.Was, value)
 	}
@@ -116,6 +119,8 @@ func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) (_ *p
 		return p, ""
 	case p.change != nil:
 		return nil, p.change.Unsafe
+	case o.StartColumn == 0 && !wholeValues(o):
+		return nil, severalLines
 	case s.Remove:
 		return nil, "only a value on a line of its own, or of a list, is removed"
 	}
@@ -128,11 +133,6 @@ func (f *Lines) diff(p *plan, edit *doc.Edit) *report.Diff {
 	d.Line, d.Removed, d.Added = edit.Lines()
 	if d.Line += p.before; len(d.Removed) == 0 && d.Line > 1 {
 		d.Above = f.lines[d.Line-2]
-	}
-	for _, row := range slices.Concat([]string{d.Above}, d.Removed, d.Added) {
-		if len(row) > maxLine {
-			return nil
-		}
 	}
 	key := fmt.Sprint(d.Line, len(d.Removed), d.Added) // an edit that several findings suggest is tried once
 	if _, tried := f.made[key]; !tried {
@@ -157,12 +157,12 @@ type place struct {
 // edit begins an edit of a document.
 func (p place) edit(s doc.Spot) *doc.Edit { return p.editor.Edit(p.editor.Document(s.Document)) }
 
-func (p place) is(n *yaml.Node) bool { return n != nil && n.Line == p.line && n.Column == p.column }
+func (p place) is(n *yaml.Node) bool { return p.column > 0 && p.editor.Begins(n, p.line, p.column) }
 
 // scalar returns the scalar at a place.
 func (p place) scalar() (doc.Spot, bool) {
 	for _, s := range p.editor.At(p.line, p.column) {
-		if n := s.Node; n.Kind == yaml.ScalarNode && p.is(n) && n.Anchor == "" && s.In != nil && p.length > 0 &&
+		if n := s.Node; n.Kind == yaml.ScalarNode && p.is(n) && s.In != nil && p.length > 0 &&
 			n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
 			return s, true
 		}
@@ -206,6 +206,39 @@ func (p place) overwrite(value any) *doc.Edit {
 	edit := p.edit(s)
 	edit.Set(s.Pointer, value)
 	return edit
+}
+
+// fill writes a value at a key that has no value or an empty map. The place is that of the key or of its value, or the
+// whole line if that has only one such key. It returns false if there is no such key.
+func (p *plan) fill(field string, value any) bool {
+	var keys []doc.Spot
+	for _, s := range p.editor.At(p.line, p.column) {
+		empty := s.Node.Kind == yaml.MappingNode && len(s.Node.Content) == 0 || s.Node.ShortTag() == "!!null"
+		if s.Key != nil && empty && strings.HasSuffix(field, jsonpointer.Join(s.Key.Value)) &&
+			(len(keys) == 0 || keys[0].Pointer != s.Pointer) {
+			keys = append(keys, s)
+		}
+	}
+	if len(keys) != 1 {
+		return false
+	}
+	s := keys[0]
+	p.change = p.edit(s)
+	fields, isMap := value.(map[string]any)
+	switch {
+	case len(fields) == 1: // other suggestions may add other fields
+		for key, value := range fields {
+			p.in, p.key, p.value = s, key, value
+		}
+		p.put()
+	case !isMap || s.Node.Kind == yaml.ScalarNode && (s.Node.Value != "" || doc.IsFlow(s.In)):
+		p.change.Set(s.Pointer, value)
+	default:
+		for _, key := range slices.Sorted(maps.Keys(fields)) {
+			p.change.Insert(s.Pointer+jsonpointer.Join(key), fields[key])
+		}
+	}
+	return true
 }
 
 // remove removes a line that contains only a scalar with its key, or one element of a list.
@@ -255,7 +288,7 @@ func (p *plan) insert(missing string, value any, whole bool) {
 		return
 	}
 	if _, there := doc.Field(in.Node, list[0]); there != nil {
-		if there.Kind == yaml.ScalarNode && there.Anchor == "" && len(list) == 1 {
+		if there.Kind == yaml.ScalarNode && len(list) == 1 {
 			p.change = p.edit(in)
 			p.change.Set(in.Pointer+jsonpointer.Join(list[0]), value)
 		}

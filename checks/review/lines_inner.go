@@ -17,10 +17,10 @@ type innerLines struct {
 	indent int
 }
 
-// has reports whether a place is in the file: a part of one line, or whole values of a chart.
+// has reports whether a place is in the file: one line or a part of it, or whole values of a chart.
 func (f *Lines) has(o *report.Origin) bool {
 	return f != nil && o != nil && o.StartLine >= 1 && o.StartLine <= len(f.lines) &&
-		(wholeValues(o) || o.StartColumn >= 1 && o.StartLine == o.EndLine)
+		(wholeValues(o) || o.StartLine == o.EndLine)
 }
 
 // within returns the block scalar that contains a place, and the place in it; nil if no block scalar does.
@@ -29,7 +29,7 @@ func (f *Lines) within(o *report.Origin) (*innerLines, *report.Origin) {
 		return nil, nil
 	}
 	editor, before := f.editor(o.StartLine)
-	if len(editor.At(o.StartLine-before, o.StartColumn)) > 0 {
+	if o.StartColumn > 0 && len(editor.At(o.StartLine-before, o.StartColumn)) > 0 {
 		return nil, nil
 	}
 	for i := range editor.Len() {

@@ -27,6 +27,11 @@ const source = `spec:
     image: x
   - image: y
   privileged: {is: yes}
+  none: ~
+  two: {a: {}, b: {a: {}}}
+  anchor: &true true
+  tag: !!bool "true"
+  used: [&x true, *x]
 `
 
 func TestLinesOfSuggestions(t *testing.T) {
@@ -60,6 +65,27 @@ func TestLinesOfSuggestions(t *testing.T) {
 			[]string{"-  securityContext: {}", "+  securityContext: {runAsNonRoot: true}"}},
 		"a key without a value": {at(4, 3, 8, "/a"), "/spec/empty/a", report.Suggestion{YAML: "1"},
 			[]string{"   empty:", "+    a: 1"}},
+		"the whole value of an empty mapping": {at(3, 3, 18, ""), "/spec/securityContext",
+			report.Suggestion{YAML: "runAsNonRoot: true"},
+			[]string{"-  securityContext: {}", "+  securityContext: {runAsNonRoot: true}"}},
+		"several keys of an empty mapping": {at(3, 3, 18, ""), "/spec/securityContext",
+			report.Suggestion{YAML: "runAsUser: 1\nrunAsNonRoot: true"},
+			[]string{"-  securityContext: {}", "+  securityContext: {runAsNonRoot: true, runAsUser: 1}"}},
+		"the value of a key without one": {at(4, 0, 0, ""), "/spec/empty", report.Suggestion{YAML: "a: 1"},
+			[]string{"   empty:", "+    a: 1"}},
+		"several keys of a key without a value": {at(4, 0, 0, ""), "/spec/empty", report.Suggestion{YAML: "a: 1\nb: 2"},
+			[]string{"   empty:", "+    a: 1", "+    b: 2"}},
+		"the value of null": {at(21, 9, 10, ""), "/spec/none", report.Suggestion{YAML: "a: 1"},
+			[]string{"-  none: ~", "+  none: {a: 1}"}},
+		"several keys of null": {at(21, 9, 10, ""), "/spec/none", report.Suggestion{YAML: "a: 1\nb: 2"},
+			[]string{"-  none: ~", "+  none: {a: 1, b: 2}"}},
+		"two empty keys on one line":    {at(22, 0, 0, ""), "/spec/two/a", report.Suggestion{YAML: "a: 1"}, nil},
+		"another value without columns": {at(2, 0, 0, ""), "/spec/hostNetwork", report.Suggestion{YAML: "false", Was: "true"}, nil},
+		"a scalar with an anchor": {at(23, 17, 21, ""), "/spec/anchor", report.Suggestion{YAML: "false", Was: "true"},
+			[]string{"-  anchor: &true true", "+  anchor: &true false"}},
+		"a scalar with a tag": {at(24, 15, 21, ""), "/spec/tag", report.Suggestion{YAML: "false", Was: "true"},
+			[]string{`-  tag: !!bool "true"`, "+  tag: !!bool false"}},
+		"a scalar that others stand for": {at(25, 13, 17, ""), "/spec/used/0", report.Suggestion{YAML: "false", Was: "true"}, nil},
 		"a key of a list element": {at(14, 5, 14, "/securityContext"), "/spec/containers/0/securityContext",
 			report.Suggestion{YAML: "privileged: false"},
 			[]string{"     image: x", "+    securityContext:", "+      privileged: false"}},

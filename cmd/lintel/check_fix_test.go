@@ -71,6 +71,10 @@ func TestEditedRows(t *testing.T) {
 		"other line breaks": {"a\r\nb\r\n", []report.SourceEdit{edit(3, 0, 0, "", "c")}, "a\r\nb\r\nc\r\n", "@@ -2,0 +3 @@\n+c\n"},
 		"no last line break": {"a\nb", []report.SourceEdit{edit(3, 1, 0, "", "c")}, "a\nb\nc",
 			"@@ -2 +2,2 @@\n shown\n+c\n\\ No newline at end of file\n"},
+		"other line breaks without the last one": {"a\r\nb", []report.SourceEdit{edit(3, 0, 0, "", "c")}, "a\r\nb\r\nc",
+			"@@ -2,0 +3 @@\n+c\n\\ No newline at end of file\n"},
+		"mixed line breaks": {"a\r\nb\nc\r\n", []report.SourceEdit{edit(2, 0, 0, "b", "x|y")}, "a\r\nx\ny\nc\r\n",
+			"@@ -2 +2,2 @@\n-b\n+x\n+y\n"},
 		"other lines than that":    {"a\nb\n", []report.SourceEdit{edit(1, 0, 0, "b", "c")}, "", ""},
 		"lines that are not there": {"a\n", []report.SourceEdit{edit(4, 0, 0, "", "c")}, "", ""},
 	} {

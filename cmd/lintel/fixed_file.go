@@ -40,8 +40,18 @@ func (r rows) String() string {
 	return b.String()
 }
 
+// lineBreak returns the line break of a line, or of the nearest line above it that has one.
+func (r rows) lineBreak(i int) string {
+	for ; i >= 0; i-- {
+		if text := r[i].text; strings.HasSuffix(text, "\n") {
+			return text[len(strings.TrimRight(text, "\r\n")):]
+		}
+	}
+	return "\n"
+}
+
 // with returns the lines with an edit made, or the reason why it cannot be made. New lines have the line break of the
-// line above.
+// line that they replace, or else of the line above.
 func (r rows) with(e *report.SourceEdit, f *fixedFile) (now rows, why string) {
 	from, to := e.Diff.Line-1, e.Diff.Line-1+len(e.Diff.Removed)
 	same := from >= 0 && to <= len(r)
@@ -56,18 +66,14 @@ func (r rows) with(e *report.SourceEdit, f *fixedFile) (now rows, why string) {
 			f.shown[f.rows[n-1].line] = text
 		}
 	}
-	lineBreak := "\n"
-	if around := r[max(0, min(from, len(r))-1)].text; strings.HasSuffix(around, "\r\n") {
-		lineBreak = "\r\n"
-	}
 	now = slices.Clone(r[:from])
-	for _, text := range e.Diff.Added {
-		now = append(now, row{text: text + lineBreak})
+	for i, text := range e.Diff.Added {
+		now = append(now, row{text: text + r.lineBreak(max(0, min(from+i, to-1)))})
 	}
 	now = append(now, r[to:]...)
 	for i := range now {
 		if last := i == len(now)-1; !last && !strings.HasSuffix(now[i].text, "\n") {
-			now[i].text += lineBreak
+			now[i].text += r.lineBreak(len(r) - 1)
 		} else if last && !strings.HasSuffix(r[len(r)-1].text, "\n") {
 			now[i].text = strings.TrimRight(now[i].text, "\r\n")
 		}

@@ -54,12 +54,13 @@ type Spot struct {
 	In       *yaml.Node // the map or list around it, nil for a document
 }
 
-// At lists the values that begin, or whose keys begin, at a position of the file. The outer ones come first.
+// At lists the values that begin, or whose keys begin, at a position of the file; with column 0, on a line. The outer
+// ones come first.
 func (e *Editor) At(line, column int) (found []Spot) {
 	var walk func(s Spot)
 	walk = func(s Spot) {
 		for _, n := range []*yaml.Node{s.Key, s.Node} {
-			if n != nil && n.Line == line && n.Column == column {
+			if e.Begins(n, line, column) {
 				found = append(found, s)
 			}
 		}
@@ -291,6 +292,15 @@ func (c *Edit) Set(pointer string, value any) {
 	if !ok || !written {
 		c.fail(unclear)
 		return
+	}
+	if strings.HasPrefix(text, "{") {
+		if quotesKeys(c.root) {
+			text = asJSON(plainValue(value))
+		}
+		if n.ShortTag() == "!!null" { // another edit may write other fields of the map: it does not replace this one
+			c.put(start, end, "")
+			start = end
+		}
 	}
 	c.mean(pointer, func(any) any { return plainValue(value) })
 	if n.Kind != yaml.MappingNode && n.Kind != yaml.SequenceNode || IsFlow(n) {

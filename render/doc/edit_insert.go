@@ -33,7 +33,9 @@ func (c *Edit) Insert(pointer string, value any) {
 	switch {
 	case m.Kind == yaml.ScalarNode && m.ShortTag() == "!!null" && m.Value == "" && key != nil && !flow:
 		c.insertLines(e.lineEnd(e.Of(key)), key.Column+1, name, value)
-	case m.Kind != yaml.MappingNode || m.Anchor != "":
+	case m.Kind == yaml.ScalarNode && m.ShortTag() == "!!null" && key != nil:
+		c.Set(parent, map[string]any{name: value})
+	case m.Kind != yaml.MappingNode:
 		c.fail("it is not a map that is written out here")
 	case IsFlow(m):
 		c.appendFlow(m, name, value)
@@ -76,12 +78,12 @@ func (c *Edit) insertLines(at, indent int, name string, value any) {
 
 // appendFlow appends a field to a map in braces.
 func (c *Edit) appendFlow(m *yaml.Node, name string, value any) {
-	text, ok := inline(map[string]any{name: value}, nil, true)
 	like := m // an empty map gets keys like those of the document
 	if len(m.Content) == 0 {
 		like = c.root
 	}
-	if len(like.Content) > 0 && like.Content[0].Style&yaml.DoubleQuotedStyle != 0 {
+	text, ok := inline(map[string]any{name: value}, nil, true)
+	if quotesKeys(like) {
 		text = asJSON(map[string]any{name: plainValue(value)})
 	}
 	_, end, known := c.editor.Span(m)
@@ -96,8 +98,16 @@ func (c *Edit) appendFlow(m *yaml.Node, name string, value any) {
 		}
 	} else {
 		end--
+		if slices.ContainsFunc(c.spans, func(s span) bool { return s.end == end }) {
+			text = ", " + text
+		}
 	}
 	c.put(end, end, text)
+}
+
+// quotesKeys reports whether a map is written as in JSON.
+func quotesKeys(m *yaml.Node) bool {
+	return len(m.Content) > 0 && m.Content[0].Style&yaml.DoubleQuotedStyle != 0
 }
 
 // Move removes a field from a map and inserts its text, as changed by another edit, under a new name as the first field

@@ -41,7 +41,7 @@ func TestEdits(t *testing.T) {
 		{"moved", func(e *doc.Edit) { e.Move("/spec/image", &doc.Edit{}, "copy", "/spec/env") },
 			"  image: 'a' # why\n  env: &e {A", "  # why\n  env: &e {copy: 'a', A"},
 		{"no such value", func(e *doc.Edit) { e.Set("/spec/nothing", 1) }, "", ""},
-		{"a value that others stand for", func(e *doc.Edit) { e.Insert("/spec/env/C", 1) }, "", ""},
+		{"an anchor that nothing refers to", func(e *doc.Edit) { e.Insert("/spec/env/C", 1) }, `"y"}`, `"y", C: 1}`},
 	} {
 		for _, newline := range []string{"\n", "\r\n"} {
 			in := func(s string) string { return strings.ReplaceAll(s, "\n", newline) }
@@ -55,6 +55,32 @@ func TestEdits(t *testing.T) {
 			if want := "a: {b}\n---\n" + in(strings.Replace(text, c.old, c.now, 1)); err == nil && string(data) != want {
 				t.Errorf("%s (-want +got):\n%s", c.name, cmp.Diff(want, string(data)))
 			}
+		}
+	}
+}
+
+func TestEditsOfOneLine(t *testing.T) {
+	for _, c := range []struct {
+		name, old, now string // now is empty: it is refused
+		edit           func(e *doc.Edit)
+	}{
+		{"a field in the place of null", "a: ~ # b", "a: {c: 1} # b", func(e *doc.Edit) { e.Insert("/a/c", 1) }},
+		{"a field in the place of nothing in braces", "{a: }", "{a: {c: 1}}", func(e *doc.Edit) { e.Insert("/a/c", 1) }},
+		{"a field in the place of null in JSON", `{"a": null}`, `{"a": {"c":1}}`, func(e *doc.Edit) { e.Insert("/a/c", 1) }},
+		{"a map in JSON", `{"a": null}`, `{"a": {"c":"d"}}`, func(e *doc.Edit) { e.Set("/a", map[string]any{"c": "d"}) }},
+		{"a value that others stand for", "a: &x {b: 1}\nc: *x", "", func(e *doc.Edit) { e.Insert("/a/c", 1) }},
+		{"a scalar that others stand for", "a: &x b\nc: *x", "", func(e *doc.Edit) { e.Set("/a", "d") }},
+		{"a scalar with a tag", "a: !!str 'b' # c", "a: !!str 'd' # c", func(e *doc.Edit) { e.Set("/a", "d") }},
+		{"two fields in empty braces", "a: {}", "a: {c: 1, d: 2}", func(e *doc.Edit) {
+			e.Insert("/a/c", 1)
+			e.Insert("/a/d", 2)
+		}},
+	} {
+		editor := doc.NewEditor([]byte(c.old))
+		edit := editor.Edit(editor.Document(0))
+		c.edit(edit)
+		if data, err := editor.Apply(edit); string(data) != c.now {
+			t.Errorf("%s: %q, want %q (%v)", c.name, data, c.now, err)
 		}
 	}
 }

@@ -49,6 +49,16 @@ func (v *Virtual) Place(number, column int) Position {
 	return p
 }
 
+// Copied returns the text of a line of the virtual file that Lintel wrote, and the column of its value in the source; 0
+// if that is not known. The text is empty for other lines.
+func (v *Virtual) Copied(number int) (text string, column int) {
+	if number < 1 || number > len(v.lines) || !v.lines[number-1].moved {
+		return "", 0
+	}
+	text = strings.SplitN(string(v.Data), "\n", number+1)[number-1]
+	return text, v.lines[number-1].at.Column
+}
+
 // Lines returns the places of the lines as text.
 func (v *Virtual) Lines() string {
 	if v == nil {

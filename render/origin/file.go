@@ -2,6 +2,7 @@ package origin
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -55,6 +56,29 @@ func (f *File) Entry(line, column int, name string) (Place, bool) {
 		return f.at(f.path, anchor(step{value: value, key: key}), Writer, ""), true
 	}
 	return f.at(f.path, key, Writer, ""), true
+}
+
+// Columns returns the columns of a part of a line's copy in the line itself: the line has the same text, or the scalar
+// that begins at a column has the part. They are 0 if neither is so.
+func (f *File) Columns(line, column int, text string, from, to int) (int, int) {
+	lines := f.text(f.path).lines
+	if line < 1 || line > len(lines) || to > utf8.RuneCountInString(text)+1 {
+		return 0, 0
+	}
+	here := lines[line-1]
+	if strings.Trim(here, " ") == strings.Trim(text, " ") {
+		moved := len(here) - len(strings.TrimLeft(here, " ")) - len(text) + len(strings.TrimLeft(text, " "))
+		return from + moved, to + moved
+	}
+	p, ok := f.Entry(line, column, "")
+	if !ok || p.StartLine != line || p.StartColumn == 0 {
+		return 0, 0
+	}
+	part := strings.Trim(string([]rune(text)[from-1:to-1]), `"'`)
+	if part == "" || !strings.Contains(string([]rune(here)[p.StartColumn-1:p.EndColumn-1]), part) {
+		return 0, 0
+	}
+	return p.StartColumn, p.EndColumn
 }
 
 // Key is Entry for the key itself, for any value.
