@@ -157,12 +157,12 @@ type place struct {
 // edit begins an edit of a document.
 func (p place) edit(s doc.Spot) *doc.Edit { return p.editor.Edit(p.editor.Document(s.Document)) }
 
-func (p place) is(n *yaml.Node) bool { return n != nil && n.Line == p.line && n.Column == p.column }
+func (p place) is(n *yaml.Node) bool { return p.column > 0 && p.editor.Begins(n, p.line, p.column) }
 
 // scalar returns the scalar at a place.
 func (p place) scalar() (doc.Spot, bool) {
 	for _, s := range p.editor.At(p.line, p.column) {
-		if n := s.Node; n.Kind == yaml.ScalarNode && p.is(n) && n.Anchor == "" && s.In != nil && p.length > 0 &&
+		if n := s.Node; n.Kind == yaml.ScalarNode && p.is(n) && s.In != nil && p.length > 0 &&
 			n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
 			return s, true
 		}
@@ -231,7 +231,7 @@ func (p *plan) fill(field string, value any) bool {
 			p.in, p.key, p.value = s, key, value
 		}
 		p.put()
-	case !isMap || s.Node.Value != "":
+	case !isMap || s.Node.Kind == yaml.ScalarNode && (s.Node.Value != "" || doc.IsFlow(s.In)):
 		p.change.Set(s.Pointer, value)
 	default:
 		for _, key := range slices.Sorted(maps.Keys(fields)) {
@@ -288,7 +288,7 @@ func (p *plan) insert(missing string, value any, whole bool) {
 		return
 	}
 	if _, there := doc.Field(in.Node, list[0]); there != nil {
-		if there.Kind == yaml.ScalarNode && there.Anchor == "" && len(list) == 1 {
+		if there.Kind == yaml.ScalarNode && len(list) == 1 {
 			p.change = p.edit(in)
 			p.change.Set(in.Pointer+jsonpointer.Join(list[0]), value)
 		}

@@ -29,6 +29,9 @@ const source = `spec:
   privileged: {is: yes}
   none: ~
   two: {a: {}, b: {a: {}}}
+  anchor: &true true
+  tag: !!bool "true"
+  used: [&x true, *x]
 `
 
 func TestLinesOfSuggestions(t *testing.T) {
@@ -78,6 +81,11 @@ func TestLinesOfSuggestions(t *testing.T) {
 			[]string{"-  none: ~", "+  none: {a: 1, b: 2}"}},
 		"two empty keys on one line":    {at(22, 0, 0, ""), "/spec/two/a", report.Suggestion{YAML: "a: 1"}, nil},
 		"another value without columns": {at(2, 0, 0, ""), "/spec/hostNetwork", report.Suggestion{YAML: "false", Was: "true"}, nil},
+		"a scalar with an anchor": {at(23, 17, 21, ""), "/spec/anchor", report.Suggestion{YAML: "false", Was: "true"},
+			[]string{"-  anchor: &true true", "+  anchor: &true false"}},
+		"a scalar with a tag": {at(24, 15, 21, ""), "/spec/tag", report.Suggestion{YAML: "false", Was: "true"},
+			[]string{`-  tag: !!bool "true"`, "+  tag: !!bool false"}},
+		"a scalar that others stand for": {at(25, 13, 17, ""), "/spec/used/0", report.Suggestion{YAML: "false", Was: "true"}, nil},
 		"a key of a list element": {at(14, 5, 14, "/securityContext"), "/spec/containers/0/securityContext",
 			report.Suggestion{YAML: "privileged: false"},
 			[]string{"     image: x", "+    securityContext:", "+      privileged: false"}},

@@ -28,6 +28,8 @@ func TestSuggestionsAreWrittenTogether(t *testing.T) {
     size: 2
     deep:
       er: 1
+none:
+nill: ~
 `
 	at := func(line, column, end int, missing string) *report.Origin {
 		return &report.Origin{StartLine: line, EndLine: line, StartColumn: column, EndColumn: end, Missing: missing}
@@ -71,6 +73,14 @@ func TestSuggestionsAreWrittenTogether(t *testing.T) {
 		"in a block scalar": {[]Wish{set(11, 11, 12, "2", "3"), add(12, 5, 9, "/x", "1"), whole("a"), whole("b"), replicas("3")},
 			[]string{"[0] 11 -    size: 2|+    size: 3", "[1] 14        er: 1|+      x: 1",
 				"[2 3] 12      size: 2|+    a: 1|+    b: 1", "[4] 2 -  replicas: 1 # one|+  replicas: 3 # one"}},
+		"below a key without a value": {[]Wish{
+			{at(14, 0, 0, ""), "/none", &report.Suggestion{Field: "/none", YAML: "a: 1"}},
+			{at(14, 0, 0, ""), "/none", &report.Suggestion{Field: "/none", YAML: "b: 1\nc: 2"}},
+		}, []string{"[0 1] 15  none:|+  a: 1|+  b: 1|+  c: 2"}},
+		"in the place of null": {[]Wish{
+			{at(15, 7, 8, ""), "/nill", &report.Suggestion{Field: "/nill", YAML: "a: 1"}},
+			{at(15, 7, 8, ""), "/nill", &report.Suggestion{Field: "/nill", YAML: "b: 1\nc: 2"}},
+		}, []string{"[0] 15 -nill: ~|+nill: {a: 1}"}},
 		"contradicting in a block scalar": {[]Wish{set(11, 11, 12, "2", "3"), set(11, 11, 12, "2", "4")}, []string{"[0 1] against"}},
 	} {
 		var got []string

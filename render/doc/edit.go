@@ -60,7 +60,7 @@ func (e *Editor) At(line, column int) (found []Spot) {
 	var walk func(s Spot)
 	walk = func(s Spot) {
 		for _, n := range []*yaml.Node{s.Key, s.Node} {
-			if n != nil && n.Line == line && (n.Column == column || column == 0) {
+			if e.Begins(n, line, column) {
 				found = append(found, s)
 			}
 		}
@@ -300,8 +300,14 @@ func (c *Edit) Set(pointer string, value any) {
 		c.fail(unclear)
 		return
 	}
-	if strings.HasPrefix(text, "{") && quotesKeys(c.root) {
-		text = asJSON(plainValue(value))
+	if strings.HasPrefix(text, "{") {
+		if quotesKeys(c.root) {
+			text = asJSON(plainValue(value))
+		}
+		if n.ShortTag() == "!!null" { // another edit may write other fields of the map: it does not replace this one
+			c.put(start, end, "")
+			start = end
+		}
 	}
 	c.mean(pointer, func(any) any { return plainValue(value) })
 	if n.Kind != yaml.MappingNode && n.Kind != yaml.SequenceNode || IsFlow(n) {

@@ -34,14 +34,8 @@ func (c *Edit) Insert(pointer string, value any) {
 	case m.Kind == yaml.ScalarNode && m.ShortTag() == "!!null" && m.Value == "" && key != nil && !flow:
 		c.insertLines(e.lineEnd(e.Of(key)), key.Column+1, name, value)
 	case m.Kind == yaml.ScalarNode && m.ShortTag() == "!!null" && key != nil:
-		start, end, known := e.Span(m)
-		text, ok := flowField(c.root, name, value)
-		if !ok || !known {
-			c.fail(unclear)
-		}
-		c.put(start, end, "")
-		c.put(end, end, text)
-	case m.Kind != yaml.MappingNode || m.Anchor != "":
+		c.Set(parent, map[string]any{name: value})
+	case m.Kind != yaml.MappingNode:
 		c.fail("it is not a map that is written out here")
 	case IsFlow(m):
 		c.appendFlow(m, name, value)
@@ -88,7 +82,10 @@ func (c *Edit) appendFlow(m *yaml.Node, name string, value any) {
 	if len(m.Content) == 0 {
 		like = c.root
 	}
-	text, ok := flowField(like, name, value)
+	text, ok := inline(map[string]any{name: value}, nil, true)
+	if quotesKeys(like) {
+		text = asJSON(map[string]any{name: plainValue(value)})
+	}
 	_, end, known := c.editor.Span(m)
 	if !ok || !known || len(text) < 2 {
 		c.fail(unclear)
@@ -106,14 +103,6 @@ func (c *Edit) appendFlow(m *yaml.Node, name string, value any) {
 		}
 	}
 	c.put(end, end, text)
-}
-
-// flowField returns a map of one field in braces, with quotes like another map.
-func flowField(like *yaml.Node, name string, value any) (string, bool) {
-	if quotesKeys(like) {
-		return asJSON(map[string]any{name: plainValue(value)}), true
-	}
-	return inline(map[string]any{name: value}, nil, true)
 }
 
 // quotesKeys reports whether a map is written as in JSON.

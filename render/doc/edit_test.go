@@ -41,7 +41,7 @@ func TestEdits(t *testing.T) {
 		{"moved", func(e *doc.Edit) { e.Move("/spec/image", &doc.Edit{}, "copy", "/spec/env") },
 			"  image: 'a' # why\n  env: &e {A", "  # why\n  env: &e {copy: 'a', A"},
 		{"no such value", func(e *doc.Edit) { e.Set("/spec/nothing", 1) }, "", ""},
-		{"a value that others stand for", func(e *doc.Edit) { e.Insert("/spec/env/C", 1) }, "", ""},
+		{"an anchor that nothing refers to", func(e *doc.Edit) { e.Insert("/spec/env/C", 1) }, `"y"}`, `"y", C: 1}`},
 	} {
 		for _, newline := range []string{"\n", "\r\n"} {
 			in := func(s string) string { return strings.ReplaceAll(s, "\n", newline) }
@@ -68,6 +68,9 @@ func TestEditsOfOneLine(t *testing.T) {
 		{"a field in the place of nothing in braces", "{a: }", "{a: {c: 1}}", func(e *doc.Edit) { e.Insert("/a/c", 1) }},
 		{"a field in the place of null in JSON", `{"a": null}`, `{"a": {"c":1}}`, func(e *doc.Edit) { e.Insert("/a/c", 1) }},
 		{"a map in JSON", `{"a": null}`, `{"a": {"c":"d"}}`, func(e *doc.Edit) { e.Set("/a", map[string]any{"c": "d"}) }},
+		{"a value that others stand for", "a: &x {b: 1}\nc: *x", "", func(e *doc.Edit) { e.Insert("/a/c", 1) }},
+		{"a scalar that others stand for", "a: &x b\nc: *x", "", func(e *doc.Edit) { e.Set("/a", "d") }},
+		{"a scalar with a tag", "a: !!str 'b' # c", "a: !!str 'd' # c", func(e *doc.Edit) { e.Set("/a", "d") }},
 		{"two fields in empty braces", "a: {}", "a: {c: 1, d: 2}", func(e *doc.Edit) {
 			e.Insert("/a/c", 1)
 			e.Insert("/a/d", 2)

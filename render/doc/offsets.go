@@ -68,13 +68,8 @@ func (o Offsets) isFirst(at int) bool { return strings.Trim(o.Text[o.lineStart(a
 // false if that cannot be determined.
 func (o Offsets) Span(n *yaml.Node) (start, end int, ok bool) {
 	start = o.Of(n)
-	for n.Kind != yaml.AliasNode && start < len(o.Text) && (o.Text[start] == '&' || o.Text[start] == '!') {
-		length := strings.IndexAny(o.Text[start:], " \r\n")
-		if length < 0 {
-			return 0, 0, false
-		}
-		start += length
-		start += len(o.Text[start:]) - len(strings.TrimLeft(o.Text[start:], " "))
+	if n.Kind != yaml.AliasNode {
+		start += properties(o.Text[start:])
 	}
 	if start >= len(o.Text) {
 		return 0, 0, false
@@ -90,6 +85,28 @@ func (o Offsets) Span(n *yaml.Node) (start, end int, ok bool) {
 		_, end, ok = o.Span(n.Content[len(n.Content)-1])
 	}
 	return start, end, ok
+}
+
+// Begins reports whether a node begins at a position, with or without its anchor and tag; with column 0, on a line.
+func (o Offsets) Begins(n *yaml.Node, line, column int) bool {
+	if n == nil || n.Line != line || n.Column == column || column == 0 {
+		return n != nil && n.Line == line
+	}
+	start, _, ok := o.Span(n)
+	return ok && n.Column < column && start == o.Of(&yaml.Node{Line: line, Column: column})
+}
+
+// properties returns the length of the anchor and the tag at the start of a text, with the spaces behind them.
+func properties(s string) int {
+	rest := s
+	for rest != "" && (rest[0] == '&' || rest[0] == '!') {
+		length := strings.IndexAny(rest, " \r\n")
+		if length < 0 {
+			return len(s)
+		}
+		rest = strings.TrimLeft(rest[length:], " ")
+	}
+	return len(s) - len(rest)
 }
 
 func (o Offsets) scalarEnd(n *yaml.Node, at int) (int, bool) {
@@ -202,13 +219,17 @@ func Columns(line []rune, column int, n *yaml.Node) (int, int) {
 		return 0, 0
 	}
 	rest := string(line[column-1:])
-	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && (rest[0] == '"' || rest[0] == '\'') {
+	if n.Kind != yaml.AliasNode {
+		before := properties(rest)
+		column, rest = column+utf8.RuneCountInString(rest[:before]), rest[before:]
+	}
+	if rest != "" && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && (rest[0] == '"' || rest[0] == '\'') {
 		if length := QuotedLength(rest); length > 0 {
 			return column, column + utf8.RuneCountInString(rest[:length])
 		}
 		return 0, 0
 	}
-	before, _, ok := strings.Cut(rest, n.Value) // a tag or an anchor may stand before the value
+	before, _, ok := strings.Cut(rest, n.Value)
 	if !ok {
 		return 0, 0
 	}
