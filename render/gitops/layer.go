@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/lintel-bot/lintel/render/remote"
 	charts "helm.sh/helm/v4/pkg/chart/v2/loader"
+
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 // Layer is one source of values.
