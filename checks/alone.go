@@ -34,7 +34,7 @@ func alone(ctx context.Context, v *review.Reviewer, of review.View, pairs *pairs
 			says := "fixes this"
 			if slices.ContainsFunc(pairs.roots, func(r *diff.Root) bool {
 				_, reads := r.Reads[f.Origin.Path]
-				return reads && len(r.Head) > 0
+				return reads && len(r.Head) > 0 && len(r.Deployed) == 0
 			}) {
 				says = "is not checked"
 			}

@@ -77,6 +77,8 @@ func TestManifestNamedByAnotherFileIsStillChecked(t *testing.T) {
 		{"not included", built + wrap + "-- .lintel.yaml --\nroots: {include: [apps]}\n", bad, report.Failure},
 
 		// Included by a kustomization that fixes the violation.
+		{"wrapped by one with a missing part", built + "-- x/kustomization.yaml --\nresources: [../apps, none.yaml]\n" + harden, bad,
+			report.Neutral},
 		{"wrapped by one that does not build", built + "-- x/kustomization.yaml --\nresources: [../apps]\npatches: [{target: " +
 			"{kind: Pod}, patch: '[{op: add, path: /none/none, value: 1}]'}]\n", bad, report.Neutral},
 		{"wrapped", built + wrap, bad, report.Neutral},
