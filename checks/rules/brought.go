@@ -92,11 +92,11 @@ func (out *Sources) brought(ctx context.Context, c diff.Commit) error {
 // blocks matches a policy that may block a request. Where releases differ, it counts before one that does not.
 var blocks = regexp.MustCompile(`(?i)\b(enforce|deny)\b`)
 
-// named matches the name or address of a chart or base that contains policies, products the names of those that do not:
-// engines and reporters of policies, and network policies.
+// named matches the name or address of a chart or base that contains policies, products the names of engines and reporters
+// of policies, which contain none.
 var (
 	named    = regexp.MustCompile(`(?i)polic(y|ies)\b`)
-	products = regexp.MustCompile(`(?i)open-policy-agent|policy-(agent|controller|reporter|server)|network-?polic(y|ies)`)
+	products = regexp.MustCompile(`(?i)open-policy-agent|policy-(agent|controller|reporter|server)`)
 )
 
 // printing lists the roots without an object of their own that render charts with the marks of policies in their files.
