@@ -185,10 +185,10 @@ func (c *chartReader) load(f chartFolder, defaults []byte) (*helm.Chart, int, er
 		return nil, 0, err
 	}
 	if f.here {
-		c.out.read(f.dir, real, e)
+		noteRead(c.out.Reads, c.out.links, f.dir, real, e)
 		for _, l := range links {
 			if l.Real != "" {
-				c.out.read(l.Path, l.Real, l.Entry)
+				noteRead(c.out.Reads, c.out.links, l.Path, l.Real, l.Entry)
 			}
 		}
 	}
@@ -237,15 +237,18 @@ func (c *chartReader) load(f chartFolder, defaults []byte) (*helm.Chart, int, er
 	return chart, size, err
 }
 
-// read notes that an entry of the repository was read, and by which path.
-func (r *Rendering) read(p, real string, e tree.Entry) {
-	if e.Kind == tree.Dir {
-		r.Reads[real+"/"] = e.ID
-	} else {
-		r.Reads[real] = e.ID
+// noteRead notes that an entry of the repository was read, and by which path. A mounted one is not noted: its source is.
+func noteRead(reads, links map[string]string, p, real string, e tree.Entry) {
+	switch {
+	case isMounted(real):
+		return
+	case e.Kind == tree.Dir:
+		reads[real+"/"] = e.ID
+	default:
+		reads[real] = e.ID
 	}
 	if real != p {
-		r.links[p] = real
+		links[p] = real
 	}
 }
 

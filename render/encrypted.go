@@ -97,15 +97,12 @@ func (b *builder) decrypted(p *plan, dir, name string) (text []byte, real string
 		}
 		return failed("does not exist")
 	}
-	data, id, err := b.read(real)
+	data, _, err := b.read(real)
 	if err != nil {
 		return failed("cannot be read")
 	}
-	if p.files[real] = true; !isMounted(real) {
-		if p.reads[real] = id; real != at {
-			p.links[at] = real
-		}
-	}
+	p.files[real] = true
+	noteRead(p.reads, p.links, at, real, e)
 	documents, err := doc.Parse(real, data, b.limits.Source)
 	if e := (*doc.Error)(nil); errors.As(err, &e) {
 		return failed("cannot be read: %s", e.Message)

@@ -133,12 +133,8 @@ func (i *inflation) load(field, name string) ([]byte, error) {
 	case i.root != "." && !strings.HasPrefix(real, i.root+"/"):
 		return nil, refusal("%s: %q is not below the kustomization, and kustomize reads no other files", field, name)
 	}
-	data, id, err := i.builder.read(real)
-	if !isMounted(real) {
-		if i.reads.Reads[real] = id; real != at {
-			i.reads.links[at] = real
-		}
-	}
+	noteRead(i.reads.Reads, i.reads.links, at, real, e)
+	data, _, err := i.builder.read(real)
 	if large, ok := errors.AsType[*tree.TooLargeError](err); ok {
 		return nil, refusal("%s: %q %s", field, name, large.Error())
 	}

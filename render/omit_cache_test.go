@@ -13,6 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -27,8 +28,11 @@ var brokenParts = map[string][]string{
 	"top/link": {"", "->../a", "->../b", "->nowhere", "->../a/x.yaml"},
 	"a/kustomization.yaml": {"resources: [x.yaml]\n", "resources: [x.yaml, ../shared/deep]\n", "patches: text\nresources: [x.yaml]\n", "",
 		"resources: [x.yaml\n", "resources: [x.yaml]\nnamePrefix: a-\npatches: [{target: {kind: ConfigMap}, patch: '[{op: remove, path: /data/none}]'}]\n"},
-	"a/x.yaml":                       {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", "", "a: [\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {none: some}\n"},
-	"b/kustomization.yaml":           {"configMapGenerator: [{name: g, files: [f.txt]}]\n", "configMapGenerator: [{name: g, envs: [../shared/e.env]}]\n", ""},
+	"a/x.yaml": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", "", "a: [\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {none: some}\n"},
+	"b/kustomization.yaml": {"configMapGenerator: [{name: g, files: [f.txt]}]\n", "configMapGenerator: [{name: g, envs: [../shared/e.env]}]\n", "",
+		"resources: [../shared/other.yaml]\ntransformers: [patch.yaml]\n"},
+	"b/patch.yaml":                   {"apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: inner.yaml\n"},
+	"b/inner.yaml":                   {"", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {in: ner}\n", "[\n"},
 	"b/f.txt":                        {"", "text\n"},
 	"shared/e.env":                   {"", "A=b\n", "A B\n"},
 	"shared/deep/kustomization.yaml": {"resources: [../other.yaml]\n", "namePrefix: [x]\n", "", "resources: [../more]\n"},
@@ -125,6 +129,29 @@ func TestPartialRenderingIsRemembered(t *testing.T) {
 		}
 		if built, recalled := s.Renderer.Counts(); built != 1-round || recalled != round {
 			t.Errorf("round %d: %d built, %d recalled", round, built, recalled)
+		}
+	}
+}
+
+// What repairs a folder that was left out is seen, although the build of the root stopped at another one before it read that.
+func TestRepairOfSecondBrokenPartIsSeen(t *testing.T) {
+	r := treetest.New(t)
+	before := r.Tree(r.Commit("-- top/kustomization.yaml --\nresources: [own.yaml, ../a, ../b]\n" +
+		"-- top/own.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n" +
+		"-- a/kustomization.yaml --\nresources: [a.yaml]\npatches: [{target: {kind: ConfigMap}, patch: '[{op: remove, path: /data/none}]'}]\n" +
+		"-- a/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" +
+		"-- b/kustomization.yaml --\nresources: [b.yaml]\ntransformers: [t.yaml]\n" +
+		"-- b/b.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n" +
+		"-- b/t.yaml --\napiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: t}\npath: inner.yaml\n"))
+	after := r.Tree(r.Commit("-- b/inner.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {in: ner}\n"))
+	disk, err := env.OpenDisk(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, at := range []*tree.Tree{before, after} {
+		out, problems, err := cached(t, at, &render.Cache{Disk: disk}).Render(t.Context(), roots.Root{Path: "top"})
+		if err != nil || len(out.Resources) != 1+i || len(problems) == 0 {
+			t.Errorf("%d: %d resources, %v %v", i, len(out.Resources), err, problems)
 		}
 	}
 }

@@ -219,8 +219,8 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 	}
 	p.files[real] = true
 	folder := found.Kind == tree.Dir
-	if !folder {
-		p.asks(real, found)
+	if !folder { // kustomize itself does not read what is left out
+		noteRead(p.reads, p.links, real, real, found)
 	}
 	if named != path.Join(f.Dir, ref.Value) {
 		named = path.Join(f.Dir, ref.Value) // the path as it is written
@@ -248,7 +248,7 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 		p.named[real] = append(p.named[real], entryOf(f, ref))
 		child := b.layer(p, real, above, missing, report)
 		if child == nil {
-			p.asks(real, found)
+			noteRead(p.reads, p.links, real, real, found)
 			return
 		}
 		switch ref.Role {
@@ -261,7 +261,7 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 				origin.Plugin{Field: ref.Field, Entry: ref.Value, Part: origin.Part{Layer: child}})
 		}
 	case folder:
-		p.asks(real, found)
+		noteRead(p.reads, p.links, real, real, found)
 		fail("%s: %q is a folder, but a file is expected", ref.Field, ref.Value)
 	case found.Kind != tree.File:
 		e := errorOf("%s: %q is a git submodule, which Lintel does not read", ref.Field, ref.Value)
@@ -288,18 +288,6 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 		layer.Plugins = append(layer.Plugins,
 			origin.Plugin{Field: ref.Field, Entry: ref.Value, Part: origin.Part{Path: real}})
 		b.plugin(p, f.Dir, real, report, errorOf)
-	}
-}
-
-// asks records that the root depends on a file or on all of a folder of the repository: kustomize itself does not read
-// what is left out.
-func (p *plan) asks(real string, found tree.Entry) {
-	switch {
-	case isMounted(real):
-	case found.Kind == tree.Dir:
-		p.reads[real+"/"] = found.ID
-	default:
-		p.reads[real] = found.ID
 	}
 }
 

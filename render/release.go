@@ -119,7 +119,7 @@ func (s *release) reads(out *Rendering) {
 		if real, e, err := s.renderer.tree.Lookup(p); err != nil {
 			out.Reads[p] = ""
 		} else {
-			out.read(p, real, e)
+			noteRead(out.Reads, out.links, p, real, e)
 		}
 	}
 }
