@@ -178,7 +178,9 @@ func (s *standin) clean(absent ...string) {
 		var violations []fields
 		s.control(http.MethodGet, "/violations?"+side, nil, &violations)
 		for _, v := range violations {
-			s.t.Errorf("%s: %v", side, v)
+			if !opening(v) {
+				s.t.Errorf("%s: %v", side, v)
+			}
 		}
 	}
 	var warnings []fields
@@ -189,6 +191,20 @@ func (s *standin) clean(absent ...string) {
 		}
 		s.t.Errorf("warning: %v", v)
 	}
+}
+
+// opening reports that a violation of the stand-in's own side is the answer about a pull request that is being opened:
+// the stand-in lists it before it has counted commits and lines, and a sweep on a slow machine asks in between. GitHub
+// counts first, and Lintel does not read the counts.
+func opening(violation fields) bool {
+	errs, _ := violation["errors"].([]any)
+	return violation["side"] == "standin" && violation["op"] == "pulls/get" && len(errs) > 0 &&
+		!slices.ContainsFunc(errs, func(e any) bool {
+			at, _ := e.(fields)
+			of, _ := at["params"].(fields)
+			missing, _ := of["missingProperty"].(string)
+			return !slices.Contains([]string{"additions", "changed_files", "commits", "deletions"}, missing)
+		})
 }
 
 const standinException = `apiVersion: kyverno.io/v2
