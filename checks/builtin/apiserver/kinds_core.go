@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,6 +28,7 @@ func coreGroup() *group {
 		"Event":                 events(),
 		"LimitRange":            limitrange.Strategy,
 		"Namespace":             namespaces(),
+		"Node":                  nodes(),
 		"PersistentVolume":      persistentVolumes(),
 		"PersistentVolumeClaim": claims(),
 		"Pod":                   pods(),
@@ -56,6 +58,22 @@ func namespaces() *validated {
 		now.Spec.Finalizers = was.Spec.Finalizers
 		return append(check(now), validation.ValidateNamespaceUpdate(now, was)...)
 	})
+}
+
+// nodes returns the strategy of Nodes. Kubernetes names taints as if they stood in the metadata.
+func nodes() *validated {
+	placed := func(errs field.ErrorList) field.ErrorList {
+		for _, err := range errs {
+			if below, ok := strings.CutPrefix(err.Field, "metadata.taints"); ok {
+				err.Field = "spec.taints" + below
+			}
+		}
+		return errs
+	}
+	return validate(false, func(now *core.Node) field.ErrorList { return placed(validation.ValidateNode(now)) },
+		func(now, was *core.Node) field.ErrorList {
+			return placed(append(validation.ValidateNode(now), validation.ValidateNodeUpdate(now, was)...))
+		})
 }
 
 func persistentVolumes() *validated {

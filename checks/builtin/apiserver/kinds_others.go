@@ -14,6 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/apis/admissionregistration"
 	admissionregistrationv1 "k8s.io/kubernetes/pkg/apis/admissionregistration/v1"
+	admissionregistrationv1beta1 "k8s.io/kubernetes/pkg/apis/admissionregistration/v1beta1"
 	admissions "k8s.io/kubernetes/pkg/apis/admissionregistration/validation"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
@@ -55,7 +56,8 @@ func resourceClaimTemplates() *validated {
 }
 
 func admissionGroup() *group {
-	return of([]string{"v1"}, installers{admissionregistration.AddToScheme, admissionregistrationv1.AddToScheme},
+	return of([]string{"v1", "v1beta1"}, installers{admissionregistration.AddToScheme, admissionregistrationv1.AddToScheme,
+		admissionregistrationv1beta1.AddToScheme},
 		map[string]registered{
 			"MutatingWebhookConfiguration": validate(false, admissions.ValidateMutatingWebhookConfiguration,
 				admissions.ValidateMutatingWebhookConfigurationUpdate),
@@ -74,13 +76,22 @@ func admissionGroup() *group {
 
 func definitionGroup() *group {
 	ctx := context.Background()
-	return of([]string{"v1"}, installers{apiextensions.AddToScheme, apiextensionsv1.AddToScheme}, map[string]registered{
-		"CustomResourceDefinition": validate(false, func(now *apiextensions.CustomResourceDefinition) field.ErrorList {
-			return definitions.ValidateCustomResourceDefinition(ctx, now)
-		}, func(now, was *apiextensions.CustomResourceDefinition) field.ErrorList {
-			return definitions.ValidateCustomResourceDefinitionUpdate(ctx, now, was)
-		}),
+	v := validate(false, func(now *apiextensions.CustomResourceDefinition) field.ErrorList {
+		return definitions.ValidateCustomResourceDefinition(ctx, now)
+	}, func(now, was *apiextensions.CustomResourceDefinition) field.ErrorList {
+		return definitions.ValidateCustomResourceDefinitionUpdate(ctx, now, was)
 	})
+	v.prepare = func(o runtime.Object) {
+		d := o.(*apiextensions.CustomResourceDefinition)
+		d.Status = apiextensions.CustomResourceDefinitionStatus{}
+		for _, v := range d.Spec.Versions {
+			if v.Storage {
+				d.Status.StoredVersions = append(d.Status.StoredVersions, v.Name)
+			}
+		}
+	}
+	return of([]string{"v1"}, installers{apiextensions.AddToScheme, apiextensionsv1.AddToScheme},
+		map[string]registered{"CustomResourceDefinition": v})
 }
 
 func serviceGroup() *group {

@@ -148,11 +148,6 @@ func drop[T comparable](value **T, old *T) {
 // stored establishes a definition, and stores objects in the version that it names for storage.
 func stored(now, was runtime.Object) {
 	d := was.(*apiextensions.CustomResourceDefinition)
-	for _, v := range d.Spec.Versions {
-		if v.Storage {
-			d.Status.StoredVersions = []string{v.Name}
-		}
-	}
 	d.Status.AcceptedNames = d.Spec.Names
 	apiextensions.SetCRDCondition(d, apiextensions.CustomResourceDefinitionCondition{Type: apiextensions.Established,
 		Status: apiextensions.ConditionTrue})

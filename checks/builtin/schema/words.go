@@ -167,6 +167,8 @@ func ClipTo(n int, s string) string {
 // each required field.
 var optional = map[string]bool{
 	"CSIDriver.spec":                          true,
+	"CustomResourceDefinitionVersion.served":  true,
+	"CustomResourceDefinitionVersion.storage": true,
 	"HTTPHeader.value":                        true,
 	"ISCSIPersistentVolumeSource.lun":         true,
 	"ISCSIVolumeSource.lun":                   true,
