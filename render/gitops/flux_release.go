@@ -329,6 +329,9 @@ func (r *reader) valuesFrom(from *field) []Layer {
 	switch {
 	case strings.Contains(name, "${"):
 		l.Unknown = fmt.Sprintf("the name of the %s depends on a variable", kind)
+	case found == nil && from.truth("optional"):
+		r.problem(problemAt(l.Where, Suspicious, "the optional %s %q is not in this repository: it counts as absent", kind, name))
+		return nil
 	case found == nil:
 		l.Unknown, l.Lacks = fmt.Sprintf("the %s %s is not in this repository", kind, name), true
 	case !agree(list, contents...):

@@ -53,6 +53,19 @@ func told(v *Values) string {
 	return b.String()
 }
 
+// Optional values that no object of the repository has count as absent, and a warning says so.
+func TestOptionalFluxValues(t *testing.T) {
+	f, list, problems := read(t, helmValues("valuesFrom:\n- {kind: ConfigMap, name: gone, optional: true}\n"+
+		"- {kind: Secret, name: gone, targetPath: p, optional: true}\nvalues: {a: b}", fluxMaps), "o/r")
+	v, err := list[0].Release.Values(f, nil)
+	if got := told(v); err != nil || got != "a=\"b\" k.yaml:9\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if len(problems) != 2 || problems[0].Cause != Suspicious || problems[0].Line != 7 || problems[1].Line != 8 {
+		t.Errorf("%+v", problems)
+	}
+}
+
 func helmValues(spec string, more string) string {
 	return helmRelease("chartRef: {kind: OCIRepository, name: tag}\n"+spec) + more
 }
@@ -153,8 +166,8 @@ func TestFluxValues(t *testing.T) {
 		"encrypted, one value": {"valuesFrom: [{kind: Secret, name: sealed, targetPath: db.password}]\nvalues: {a: b}",
 			"a=\"b\" k.yaml:7\ndb.password=\"lintel-unknown-secret-sealed\" k.yaml:6?\n"},
 		"absent": {"valuesFrom: [{kind: Secret, name: gone, targetPath: p}]", "p=\"lintel-unknown-secret-gone\" k.yaml:6?\n"},
-		"optional": {"valuesFrom:\n- {kind: ConfigMap, name: gone, optional: true}\n- {kind: ConfigMap, name: a, " +
-			"valuesKey: gone, optional: true}\nvalues: {a: b}", "a=\"b\" k.yaml:9\n"},
+		"optional": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: gone, optional: true}]\nvalues: {a: b}",
+			"a=\"b\" k.yaml:7\n"},
 		"variable": {"values: {a: 'x-${HOST}', b: z}", "a=\"x-${HOST}\" k.yaml:6?\nb=\"z\" k.yaml:6\n"},
 		"null": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: other}]\nvalues: {image: null}",
 			"image=null k.yaml:7\n"},
