@@ -170,7 +170,7 @@ func (w *worklist) holding(one *Deployment) (list []*Deployment) {
 	}
 	add(w.ancestors(path.Dir(file)), func(other *Deployment) bool { return other.has(file) })
 	for _, dir := range w.index.Ancestors(including) {
-		add(w.ancestors(dir), func(other *Deployment) bool { return other.Path == dir || other.has(dir) })
+		add(w.ancestors(dir), func(other *Deployment) bool { return other.includes(dir) })
 	}
 	return list
 }

@@ -138,6 +138,11 @@ func (d *Deployment) root() roots.Root {
 	if d.asIs {
 		return roots.Root{Path: d.Path}
 	}
+	return d.named()
+}
+
+// named returns a root with the object that deploys it.
+func (d *Deployment) named() roots.Root {
 	return roots.Root{Path: d.Path, Kind: roots.KindOf(d.Object.Kind), Object: d.ID()}
 }
 
@@ -146,6 +151,9 @@ func (d *Deployment) has(p string) bool {
 	v := d.resolved().Virtual
 	return slices.Contains(d.resolved().Files, p) || v != nil && v.Generated && slices.Contains(v.Includes, p)
 }
+
+// includes reports whether an object deploys the kustomization of a folder.
+func (d *Deployment) includes(dir string) bool { return d.Path == dir || d.has(dir) }
 
 // settles reports whether a deployment decides about all of some files: it deploys each of them, or its source leaves
 // it out, or its tool does: Flux takes no JSON files, and Argo CD no marked ones.
@@ -162,7 +170,11 @@ func (d *Deployment) covers() []string {
 	first := kustomization.FileNames()[0]
 	switch {
 	case d.Release != nil:
-		return []string{path.Join(d.Path, "Chart.yaml")}
+		list := []string{path.Join(d.Path, "Chart.yaml")}
+		for _, p := range d.Release.Reads { // folders of charts among them
+			list = append(list, path.Join(p, "Chart.yaml"))
+		}
+		return list
 	case d.asIs, d.External != nil:
 		return nil
 	}
@@ -175,14 +187,19 @@ func (d *Deployment) covers() []string {
 	return list
 }
 
+// releases reports whether a live object releases a chart of the tree, or one that depends on it (file://).
+func (w *worklist) releases(dir string) bool {
+	return slices.ContainsFunc(w.ordered().external, func(one *Deployment) bool {
+		return one.Release != nil && one.Release.Chart.Here() && slices.Contains(one.Release.Reads, dir) && w.isLive(one)
+	})
+}
+
 // covered reports whether a root of a folder is only deployed in the way of a deployment, and not as it is.
 func (w *worklist) covered(r roots.Root) bool {
-	bare, other := false, r.Kind == roots.Kustomization && w.composes(r.Path)
+	bare, other := false, r.Kind == roots.Kustomization && w.composes(r.Path) || r.Kind == roots.Chart && w.releases(r.Path)
 	for _, one := range w.ancestors(r.Path) {
 		switch {
-		case one.External != nil, !w.isLive(one):
-		case one.Release != nil:
-			other = other || r.Kind == roots.Chart && one.Release.Chart.Here() && one.Release.Chart.Folder == r.Path
+		case one.External != nil, one.Release != nil, !w.isLive(one):
 		case one.asIs:
 			bare = bare || one.Path == r.Path
 		case r.Kind != roots.Folder && one.Path == r.Path:

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // unlink removes deployments of objects that are read through a symlink, if the object in the symlink's target deploys
@@ -42,6 +43,7 @@ func (w *worklist) unlink() {
 // arrived removes deployments of objects that another deployment changes before they reach the cluster, with what they
 // deployed. one is that deployment, and objects are what it renders. again has deployments that it renders unchanged.
 func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*Deployment]bool) {
+	one.resolved() // which may add problems
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	type written struct{ kind, name, file string }
@@ -50,12 +52,14 @@ func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*
 		all[written{o.Kind, o.Name, o.File}] = true
 	}
 	arrived := func(o gitops.Reference, file, from string) bool {
-		return (from == "" || !strings.Contains(from, by)) && all[written{o.Kind, o.Name, file}]
+		return all[written{o.Kind, o.Name, file}] && (from == "" || !strings.Contains(from, by) &&
+			slices.ContainsFunc(w.index.Ancestors(map[string]bool{from: true}), one.includes))
 	}
 	var raw []*Deployment
 	for _, other := range w.byID {
 		if other != one && !again[other] && arrived(other.Object, other.Where.Path, other.From) {
 			raw = append(raw, other)
+			w.replaced[other.Where.Path] = true
 		}
 	}
 	without := w.remove(raw, one)
@@ -65,6 +69,36 @@ func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*
 	w.problems = slices.DeleteFunc(w.problems, func(p gitops.Problem) bool {
 		return without[p.From] || arrived(p.Object, p.Path, p.From)
 	})
+}
+
+// contest lists kustomizations that are deployed as they are and have objects which something else changes on another
+// way to a cluster, once: an overlay, or another deployment. Both versions of these objects exist.
+func (w *worklist) contest() (list []*Deployment) {
+	for _, p := range w.index.Deploying.Files() {
+		w.mu.Lock()
+		replaced := w.replaced[p]
+		w.mu.Unlock()
+		shaping, plain := w.index.Deploying.Shaping(p)
+		if !replaced && len(shaping) == 0 {
+			continue
+		}
+		including := map[string]bool{}
+		for _, dir := range w.index.IncludedBy(p) {
+			including[dir] = true
+		}
+		for _, dir := range w.index.Ancestors(including) {
+			if root := (roots.Root{Path: dir}); !replaced && (slices.Contains(shaping, root) || slices.Contains(plain, root)) {
+				continue // its objects were read
+			}
+			for _, one := range w.at(dir) {
+				if one.asIs && !w.contests[one.id] && w.isLive(one) {
+					w.contests[one.id] = true
+					list = append(list, one)
+				}
+			}
+		}
+	}
+	return list
 }
 
 // remove removes some deployments and what they deploy in turn, except through the deployment kept. It returns the
@@ -79,9 +113,7 @@ func (w *worklist) remove(list []*Deployment, kept *Deployment) (without map[str
 		if up == nil || up == kept {
 			continue
 		}
-		if root := other.root(); root.Object != "" {
-			without[From(root)] = true
-		}
+		without[From(other.named())] = true
 		delete(w.byID, id)
 		w.byOrder = nil
 		delete(w.followed, id)

@@ -39,6 +39,8 @@ type worklist struct {
 
 	mu       sync.Mutex
 	followed map[string]bool // by ID: the deployments whose objects were read
+	replaced map[string]bool // files with objects that a deployment changes, see arrived
+	contests map[string]bool // by ID: see contest
 	byPath   map[string][]*Deployment
 	composed map[string][]*Deployment // by the folder of a component that the object adds
 	byID     map[string]*Deployment
@@ -52,7 +54,7 @@ type worklist struct {
 func newWorklist(x *roots.Index, r *render.Renderer, c render.Config) *worklist {
 	w := &worklist{index: x, renderer: r, cache: c.Cache, progress: c.Progress, repo: x.RepoNames(),
 		limits: gitops.Limits{Source: x.Options().Limits}, holds: sync.OnceValue(x.Deploying.Including),
-		followed: map[string]bool{}, byPath: map[string][]*Deployment{}, composed: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
+		followed: map[string]bool{}, replaced: map[string]bool{}, contests: map[string]bool{}, byPath: map[string][]*Deployment{}, composed: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 	w.parted = sync.OnceValue(w.findParted)
 	return w
 }
@@ -70,7 +72,11 @@ func (w *worklist) ready() *worklist {
 		w.follow(append(list, added...), false)
 		w.follow(w.printed(), false)
 		for range maxFollowed {
-			w.follow(w.settle(), false)
+			more := append(w.settle(), w.contest()...)
+			if len(more) == 0 {
+				break
+			}
+			w.follow(more, false)
 		}
 		w.unlink()
 	})
@@ -207,6 +213,19 @@ func (w *worklist) rendered(root roots.Root, kinds []string) builtObjects {
 	return one
 }
 
+// sent returns the objects of some kinds that a deployment renders.
+func (w *worklist) sent(one *Deployment, kinds []string) []gitops.Object {
+	list := w.rendered(one.root(), kinds).objects
+	if !one.asIs {
+		return list
+	}
+	own := make([]gitops.Object, len(list))
+	for i, o := range list {
+		own[i] = o.In(From(one.named()))
+	}
+	return own
+}
+
 // lookUp reads the objects of some kinds that objects of Flux refer to. wanted has the names by kind. All objects are
 // read where another one that refers to them must be read first, as for an ArtifactGenerator or a HelmChart.
 func (w *worklist) lookUp(kinds []string, wanted map[string][]string) (objects []gitops.Object) {
@@ -259,12 +278,12 @@ func (w *worklist) follow(found []*Deployment, external bool) {
 
 // isOpen reports whether a deployment may render objects that were not read yet. It must have its own root.
 func (w *worklist) isOpen(one *Deployment) bool {
-	if one.asIs || !w.index.Selects(one.Path) {
+	if !w.index.Selects(one.Path) {
 		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.followed[one.id] && w.byID[one.id] == one
+	return (!one.asIs || w.contests[one.id]) && !w.followed[one.id] && w.byID[one.id] == one
 }
 
 // followOne reads the objects that one deployment renders, once.
@@ -282,14 +301,13 @@ func (w *worklist) followOne(one *Deployment, external bool) []*Deployment {
 	if !holds {
 		return nil
 	}
-	root := one.root()
 	kinds, context := gitops.Kinds()
-	objects := w.rendered(root, kinds).objects
+	objects := w.sent(one, kinds)
 	if len(objects) == 0 {
 		return nil
 	}
 	takesOver := w.isLive(one) // a deployment that is not live replaces nothing
-	added, again := w.add(one, objects, func() []gitops.Object { return w.rendered(root, context).objects })
+	added, again := w.add(one, objects, func() []gitops.Object { return w.sent(one, context) })
 	if takesOver {
 		w.arrived(one, objects, again)
 	}
