@@ -334,3 +334,45 @@ spec:
 		t.Errorf("%v allocations for 100 deployments", n)
 	}
 }
+
+// What an object deploys that Flux substitutes with its own variables is named after the folder of its cluster.
+func TestNamesBelowObjectsThatDeployThemselves(t *testing.T) {
+	repo := treetest.New(t)
+	files := "-- base/sync.yaml --\n" + `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: flux-system, namespace: flux-system}
+spec:
+  path: ./clusters/${NAME}
+  sourceRef: {kind: GitRepository, name: flux-system}
+  postBuild: {substitute: {FULL: "x-${NAME}"}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: app, namespace: flux-system}
+spec: {path: ./app, sourceRef: {kind: GitRepository, name: flux-system}, targetNamespace: "${FULL}"}
+-- base/kustomization.yaml --
+resources: [sync.yaml]
+-- app/c.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}
+`
+	for _, name := range []string{"a", "b"} {
+		files += "-- clusters/" + name + "/kustomization.yaml --\n" + `resources: [../../base]
+patches:
+- patch: |
+    apiVersion: kustomize.toolkit.fluxcd.io/v1
+    kind: Kustomization
+    metadata: {name: flux-system, namespace: flux-system}
+    spec: {path: ./clusters/` + name + `, postBuild: {substitute: {NAME: ` + name + `}}}
+`
+	}
+	var names []string
+	for _, l := range open(t, repo.Tree(repo.Commit(files))).List() {
+		names = append(names, l.Name)
+	}
+	const own = "/FluxKustomization/flux-system/flux-system"
+	want := []string{"clusters/a" + own, "clusters/a" + own + "/FluxKustomization/flux-system/app",
+		"clusters/b" + own, "clusters/b" + own + "/FluxKustomization/flux-system/app"}
+	if !slices.Equal(names, want) {
+		t.Errorf("%q", names)
+	}
+}

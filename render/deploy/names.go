@@ -23,11 +23,11 @@ type Listed struct {
 // by what deploys that root.
 func (w *worklist) bringer(one *Deployment) (name string) {
 	for range maxFollowed {
-		_, id, brought := strings.Cut(one.From, by)
+		from, id, brought := strings.Cut(one.From, by)
 		above := w.of(roots.Root{Object: id})
 		switch {
-		case !brought || above == nil:
-			return path.Join(cmp.Or(one.From, one.Where.Path), name)
+		case !brought || above == nil: // an object that deploys itself may have taken the place of above
+			return path.Join(cmp.Or(from, one.Where.Path), name)
 		case above.Object.Kind == roots.ChartEntryKind:
 			return path.Join(nameOf(above), name)
 		}
