@@ -61,20 +61,27 @@ func written(writes []gitops.Write, file sources, pointer string, own origin.Pla
 		links[i] = origin.Link{Path: at.Path, StartLine: max(1, at.Line), EndLine: max(at.Line, at.EndLine, 1), Role: by.Role}
 	}
 	own.Spans = nil
-	if by.Partly {
-		own.Chain = append(links, own.Chain...)
-		return own
-	}
-	place := origin.Place{Path: links[0].Path, StartLine: links[0].StartLine, EndLine: links[0].EndLine,
-		How: origin.Writer, Role: by.Role}
-	if at := by.By[0]; at.Column > 0 && place.EndLine == place.StartLine {
-		if p, ok := file(at.Path).Entry(at.Line, at.Column, ""); ok && p.StartLine == at.Line {
-			place.StartColumn, place.EndColumn = p.StartColumn, p.EndColumn
+	of := func(at gitops.Position) origin.Place {
+		place := origin.Place{Path: at.Path, StartLine: max(1, at.Line), EndLine: max(at.Line, at.EndLine, 1),
+			How: origin.Writer, Role: by.Role}
+		if at.Column > 0 && place.EndLine == place.StartLine {
+			if p, ok := file(at.Path).Entry(at.Line, at.Column, ""); ok && p.StartLine == at.Line {
+				place.StartColumn, place.EndColumn = p.StartColumn, p.EndColumn
+			}
 		}
+		if own.Missing == "" { // it replaced a value
+			place.Chain = append([]origin.Link{{Path: own.Path, StartLine: own.StartLine, EndLine: own.EndLine, Role: own.Role}},
+				own.Chain...)
+		}
+		return place
 	}
-	if own.Missing == "" { // it replaced a value
-		place.Chain = append([]origin.Link{{Path: own.Path, StartLine: own.StartLine, EndLine: own.EndLine, Role: own.Role}},
-			own.Chain...)
+	if !by.Partly {
+		return of(by.By[0])
+	}
+	place := own
+	place.Chain = append(links, own.Chain...)
+	for _, p := range by.Parts {
+		place.Spans = append(place.Spans, origin.Span{From: p.From, To: p.To, Place: of(p.By)})
 	}
 	return place
 }

@@ -7,8 +7,6 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
-	"github.com/lintel-bot/lintel/checks/view"
-	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
@@ -91,7 +89,7 @@ func (f *finder) place(e *edit, l report.DiffLine) *report.Origin {
 		f.left--
 		p = res.Origin(l.Field)
 		if len(p.Spans) > 0 && other != nil {
-			p = p.Within(differs(res.Made(), other.Made(), l.Field))
+			p = p.Within(review.Differs(res.Made(), l.Field, other.Made(), l.Field))
 		}
 		e.places[side{old, l.Field}] = p
 	}
@@ -99,17 +97,6 @@ func (f *finder) place(e *edit, l report.DiffLine) *report.Origin {
 		return nil
 	}
 	return review.OriginOf(LineOf(review.Substituted(p, f.changed), l.Part), old, f.changed)
-}
-
-// differs returns the range of bytes in which a string differs from the same field of another object.
-func differs(object, other map[string]any, pointer string) (from, to int) {
-	now, _ := jsonpointer.At(object, pointer).(string)
-	was, ok := jsonpointer.At(other, pointer).(string)
-	if !ok {
-		return 0, 0
-	}
-	from = view.SameHead([]byte(now), []byte(was))
-	return from, len(now) - view.SameTail([]byte(now[from:]), []byte(was[from:]))
 }
 
 // LineOf returns the place of one line, from 1, of a string of several lines. It is p if the source has the string on

@@ -32,18 +32,3 @@ func TestLinesOfTexts(t *testing.T) {
 		}
 	}
 }
-
-func TestDiffers(t *testing.T) {
-	for _, tc := range []struct{ now, was, want string }{
-		{"web:2", "web:1", "2"}, {"web:22", "web:2", "2"}, {"web:2", "web:22", ""}, {"a", "b", "a"}, {"same", "same", ""},
-		{"é", "è", "\xa9"},
-	} {
-		from, to := differs(map[string]any{"a": tc.now}, map[string]any{"a": tc.was}, "/a")
-		if got := tc.now[from:to]; got != tc.want {
-			t.Errorf("%q and %q: %q differs, want %q", tc.now, tc.was, got, tc.want)
-		}
-	}
-	if from, to := differs(map[string]any{"a": "x"}, map[string]any{}, "/a"); from != 0 || to != 0 {
-		t.Errorf("what is new differs in %d to %d", from, to)
-	}
-}

@@ -219,7 +219,12 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 	if a.ofLast[res.ID()] {
 		f.Message += " (based on objects as of " + a.last.Format(time.DateOnly) + ")"
 	}
-	f.Origin = v.place(a, side, field, a.wrong(res, field), res.Policy.Inherited, old)
+	part := a.wrong(res, field)
+	if part == (explain.Span{}) && a.versions != nil && !old { // all of the text is wrong: what the change made of it comes first
+		was, _ := a.versions.Earlier(field)
+		part.From, part.To = Differs(a.Object(), field, a.versions.Was(), was)
+	}
+	f.Origin = v.place(a, side, field, part, res.Policy.Inherited, old)
 	if a.Pair.New == nil && v.Stopped != nil && !f.Origin.Changed {
 		if at, old, ok := v.Stopped(a.Pair); ok {
 			f.Origin = v.origin(at, old)
@@ -365,6 +370,17 @@ func (v View) idle(a *Answer, res engine.Result) *report.Exemption {
 		}
 	}
 	return nil
+}
+
+// Differs returns the range of bytes in which a string differs from a field of another object.
+func Differs(object admission.Object, field string, other admission.Object, earlier string) (from, to int) {
+	now, _ := jsonpointer.At(map[string]any(object), field).(string)
+	was, ok := jsonpointer.At(map[string]any(other), earlier).(string)
+	if !ok {
+		return 0, 0
+	}
+	from = view.SameHead([]byte(now), []byte(was))
+	return from, len(now) - view.SameTail([]byte(now[from:]), []byte(was[from:]))
 }
 
 // place returns where a finding's field is written, or the wrong part of its text: in the sources, or in the mutate

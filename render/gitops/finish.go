@@ -23,6 +23,13 @@ type Write struct {
 	Role    string     // Substitute, "commonMetadata" or "destination"
 	By      []Position // where the written values are: of the variables, the label, or the namespace
 	Partly  bool       // the field keeps its own place, followed by By; otherwise By is its place
+	Parts   []Part     // of a text with variables; none where the bytes are not known
+}
+
+// Part is the bytes of a text that have the value of a variable.
+type Part struct {
+	From, To int
+	By       Position
 }
 
 // Substitute is the role of a place where a variable of Flux gets its value.
@@ -128,14 +135,14 @@ func (f *finisher) node(n *yaml.Node, pointer string, depth int) {
 	}
 }
 
-// replace returns a text with its variables replaced, and the places of their values.
-func (f *finisher) replace(text, pointer string) (string, []Position, bool) {
+// replace returns a text with its variables replaced, and the substitution.
+func (f *finisher) replace(text, pointer string) (string, *expansion, bool) {
 	e := &expansion{text: text, variables: f.Substitute.Variables, partial: len(f.Substitute.Unread) > 0,
 		limit: f.limits.TextBytes}
 	out, err := e.run()
 	if err != nil {
 		f.issues = append(f.issues, Issue{Pointer: pointer, Message: err.Error(), Cause: causeOf(err)})
-		return text, nil, false
+		return text, e, false
 	}
 	for _, name := range unique(e.unset) {
 		f.issues = append(f.issues, Issue{Pointer: pointer, Cause: Suspicious,
@@ -145,11 +152,7 @@ func (f *finisher) replace(text, pointer string) (string, []Position, bool) {
 		f.issues = append(f.issues, Issue{Pointer: pointer, Cause: ClusterOnly, Value: true,
 			Message: fmt.Sprintf("the variable %.80q may be set in the cluster: its value is not known before merge", name)})
 	}
-	var by []Position
-	for _, name := range unique(e.used) {
-		by = append(by, e.variables[name].Where)
-	}
-	return out, by, out != text
+	return out, e, out != text
 }
 
 func unique(names []string) []string {
@@ -165,7 +168,7 @@ func (f *finisher) scalar(n *yaml.Node, pointer string) {
 		return
 	}
 	whole := variable.MatchString(n.Value)
-	text, by, changed := f.replace(string(printed), pointer)
+	text, e, changed := f.replace(string(printed), pointer)
 	if !changed {
 		return
 	}
@@ -178,7 +181,17 @@ func (f *finisher) scalar(n *yaml.Node, pointer string) {
 		return
 	}
 	become(n, outer["v"])
-	f.writes = append(f.writes, Write{Pointer: pointer, Role: Substitute, By: by, Partly: !whole})
+	w := Write{Pointer: pointer, Role: Substitute, Partly: !whole}
+	for _, name := range unique(e.used) {
+		w.By = append(w.By, e.variables[name].Where)
+	}
+	value, _ := outer["v"].(string)
+	if before := strings.Index(text[len("v:"):], value) + len("v:"); before > len("v:") { // otherwise it is not on one line as it is
+		for _, p := range e.parts {
+			w.Parts = append(w.Parts, Part{p.From - before, p.To - before, p.By})
+		}
+	}
+	f.writes = append(f.writes, w)
 }
 
 // become gives a node another value, and keeps its line and column.

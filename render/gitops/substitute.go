@@ -37,6 +37,7 @@ type expansion struct {
 	matched   int
 
 	used, unset, unread []string // names of variables; unset: without a default
+	parts               []Part   // of the returned text
 }
 
 // run returns the text with its ${} replaced. "$$" becomes "$" and starts no substitution.
@@ -52,12 +53,15 @@ func (e *expansion) run() (string, error) {
 			if err != nil {
 				return "", err
 			}
+			used := len(e.used)
 			value, known, err := e.value(substitution, 0)
 			if err != nil {
 				return "", err
 			}
 			if !known {
 				value = source
+			} else if n := len(e.used); n > used { // the last one is that of a default, if the default is used
+				e.parts = append(e.parts, Part{b.Len(), b.Len() + len(value), e.variables[e.used[n-1]].Where})
 			}
 			b.WriteString(value)
 			rest = rest[len(source):]
