@@ -162,6 +162,32 @@ spec:
 				"    - {op: replace, path: /spec/source/path, value: other}\n"},
 			want: "head apps/kustomization.yaml:5 have this object deploy what it deployed before",
 		},
+		"a namespace that an Application newly sets": {
+			base: sources{"apps/web.yaml": application("web"), "web/kustomization.yaml": "resources: [b.yaml]\n"},
+			head: sources{"apps/web.yaml": application("web") + "    kustomize:\n      namespace: other\n"},
+			want: "head apps/web.yaml:10 have this object deploy what it deployed before",
+		},
+		"a patch that newly deletes an object of an Application": {
+			base: sources{"apps/web.yaml": application("web"), "web/kustomization.yaml": "resources: [a.yaml, b.yaml]\n"},
+			head: sources{"apps/web.yaml": application("web") + "    kustomize:\n      patches:\n      - target: {name: b}\n        patch: '{$patch: delete, kind: ConfigMap, metadata: {name: b}}'\n"},
+			want: "head apps/web.yaml:11 have this object deploy what it deployed before",
+		},
+		"a release name that is new": {
+			base: sources{"apps/web.yaml": application("chart"), "web/a.yaml": "", "web/b.yaml": "",
+				"chart/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "chart/templates/b.yaml": keyed(`{{ if eq .Release.Name "web" }}b{{ else }}c{{ end }}`, "x")},
+			head: sources{"apps/web.yaml": application("chart") + "    helm:\n      releaseName: other\n"},
+			want: "head apps/web.yaml:10 have this object deploy what it deployed before",
+		},
+		"a target namespace that a patch newly sets": {
+			base: sources{"apps/web.yaml": "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: shop}\n" +
+				"spec: {chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: fleet}}}}\n" +
+				"---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fleet, namespace: shop}\nspec: {url: '" + ownURL + "', ref: {branch: main}}\n",
+				"apps/kustomization.yaml": "resources: [web.yaml]\n", "web/a.yaml": "", "web/b.yaml": "",
+				"chart/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "chart/templates/b.yaml": keyed("b", "x")},
+			head: sources{"apps/kustomization.yaml": "resources: [web.yaml]\npatches:\n- target: {kind: HelmRelease}\n  patch: |\n" +
+				"    - op: add\n      path: /spec/targetNamespace\n      value: other\n"},
+			want: "head apps/kustomization.yaml:7 have this object deploy what it deployed before",
+		},
 		"a prefix that is new": {
 			base: sources{"web/kustomization.yaml": "resources: [b.yaml]\n"},
 			head: sources{"web/kustomization.yaml": "resources: [b.yaml]\nnamePrefix: x-\n"},

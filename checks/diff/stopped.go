@@ -321,6 +321,10 @@ func (t *Trees) redirected(d *deploy.Deployment) (at origin.Place, old, ok bool)
 			where = now.PathWhere
 		case now.To != d.To && now.ToWhere.Path != "":
 			where = now.ToWhere
+		default:
+			if renamed := now.Renamed(&d.Deployment); t.changed[renamed.Path] {
+				where = renamed
+			}
 		}
 	}
 	return placeAt(where.Path, where.Line, "have this object deploy what it deployed before"), false, t.changed[where.Path]

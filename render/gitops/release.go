@@ -168,6 +168,30 @@ func (r *Release) Revalued(earlier *Release) (at Position, ok bool) {
 	return list[max(slices.IndexFunc(list, func(f *field) bool { return f.Scalar == false }), 0)].Where, true
 }
 
+// Renamed returns the place of what names the objects, or changes them after the build, and what an earlier version of the
+// deployment does not set or sets to another value. The zero value: there is none.
+func (d *Deployment) Renamed(earlier *Deployment) Position {
+	var list []*field
+	for _, e := range d.Overrides.Edits {
+		var old *field
+		for _, o := range earlier.Overrides.Edits {
+			if o.Op == e.Op && o.Key == e.Key {
+				old = o.Value
+			}
+		}
+		list = e.Value.edited(old, list)
+	}
+	switch {
+	case len(list) > 0:
+		return list[0].Where
+	case d.Namespace != earlier.Namespace:
+		return d.NamespaceWhere
+	case d.Release != nil && earlier.Release != nil && d.Release.Name != earlier.Release.Name:
+		return d.Release.NameWhere
+	}
+	return Position{}
+}
+
 // edited adds to a list the scalars that differ from an earlier value, or are new.
 func (f *field) edited(old *field, list []*field) []*field {
 	switch {
