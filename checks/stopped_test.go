@@ -188,6 +188,20 @@ spec:
 				"    - op: add\n      path: /spec/targetNamespace\n      value: other\n"},
 			want: "head apps/kustomization.yaml:7 have this object deploy what it deployed before",
 		},
+		"values that switch an Application of a chart off": {
+			base: sources{"root.yaml": strings.Replace(application("all"), "name: web", "name: root", 1) + "    helm: {valueFiles: [prod.yaml]}\n", "web/a.yaml": "",
+				"all/Chart.yaml": "apiVersion: v2\nname: all\nversion: 1.0.0\n", "all/prod.yaml": "env: prod\nweb:\n  enabled: true\n",
+				"all/templates/web.yaml": "{{ if .Values.web.enabled }}\n" + strings.Replace(application("web"), "name: web", "name: '{{ .Values.env }}-web'", 1) + "{{ end }}\n"},
+			head: sources{"all/prod.yaml": "env: prod\nweb:\n  enabled: false\n"},
+			want: "head all/prod.yaml:3 change this back so that the chart renders the object",
+		},
+		"values that move an Application of a chart": {
+			base: sources{"root.yaml": strings.Replace(application("all"), "name: web", "name: root", 1) + "    helm: {valueFiles: [prod.yaml]}\n", "web/a.yaml": "",
+				"all/Chart.yaml": "apiVersion: v2\nname: all\nversion: 1.0.0\n", "all/prod.yaml": "env: prod\nweb: {}\n",
+				"all/templates/web.yaml": strings.NewReplacer("name: web", "name: '{{ .Values.env }}-web'", "namespace: shop", "namespace: '{{ .Values.web.namespace | default \"shop\" }}'").Replace(application("web"))},
+			head: sources{"all/prod.yaml": "env: prod\nweb:\n  namespace: other\n"},
+			want: "head all/prod.yaml:3 have this object deploy what it deployed before",
+		},
 		"a prefix that is new": {
 			base: sources{"web/kustomization.yaml": "resources: [b.yaml]\n"},
 			head: sources{"web/kustomization.yaml": "resources: [b.yaml]\nnamePrefix: x-\n"},

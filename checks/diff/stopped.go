@@ -302,6 +302,11 @@ func (t *Trees) redirected(d *deploy.Deployment) (at origin.Place, old, ok bool)
 	case (now == nil || now.Name != d.Name) && t.gone(d.Element.Path, d.Element.Line):
 		return placeAt(d.Element.Path, d.Element.Line, ""), true, true
 	case now == nil:
+		for _, holder := range t.Base.Roots.Holders(d) { // a chart whose values switch the object off
+			if at, ok := t.revalued(holder); ok && !t.gone(d.Where.Path, d.Where.Line) {
+				return at, false, true
+			}
+		}
 		return placeAt(d.Where.Path, d.Where.Line, ""), true, t.changed[d.Where.Path]
 	case now.Name == d.Name && now.Digest() == d.Digest() && now.To == d.To && now.Revision == d.Revision:
 		return at, false, false
