@@ -163,10 +163,11 @@ func Name(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// How a place was found. Identity: the value was copied unchanged from its file. Enclosing: the place only encloses the
-// field.
+// How a place was found. Identity: the value was copied unchanged from its file. Writer: it was written there otherwise.
+// Enclosing: the place only encloses the field.
 const (
 	Identity  = "identity"
+	Writer    = "writer"
 	Enclosing = "enclosing"
 )
 

@@ -50,7 +50,9 @@ func LinesOf(data []byte) *Lines {
 // Diff returns the lines to remove and to add for a suggestion. It returns nil and the reason unless the edited file
 // certainly has the suggested content and no other change.
 func (f *Lines) Diff(o *report.Origin, field string, s *report.Suggestion) (_ *report.Diff, why string) {
-	if in, at := f.within(o); in != nil {
+	if in, at := f.within(o); in != nil && in.Lines == nil {
+		return nil, "it is in a template, or in a text that is no YAML: edit it by hand"
+	} else if in != nil {
 		d, why := in.Diff(at, field, s)
 		return in.outside(d), why
 	}

@@ -15,6 +15,8 @@ type innerLines struct {
 	around *Lines
 	above  int // number of lines of the file before the text
 	indent int
+
+	template bool // its places are whole lines
 }
 
 // has reports whether a place is in the file: one line or a part of it, or whole values of a chart.
@@ -39,10 +41,30 @@ func (f *Lines) within(o *report.Origin) (*innerLines, *report.Origin) {
 				at.StartColumn, at.EndColumn = o.StartColumn-in.indent, o.EndColumn-in.indent
 			}
 			at.EndLine = at.StartLine
+			in.narrow(&at)
 			return in, &at
 		}
 	}
 	return nil, nil
+}
+
+// narrow sets the columns of a place in a template, which is a whole line, to those of the only value of the line.
+func (in *innerLines) narrow(o *report.Origin) {
+	if !in.template || o.StartColumn > 0 || o.Missing != "" || wholeValues(o) {
+		return
+	}
+	editor, before := in.editor(o.StartLine)
+	found := map[string]*yaml.Node{}
+	for _, s := range editor.At(o.StartLine-before, 0) {
+		if n := s.Node; s.Key != nil && n.Kind == yaml.ScalarNode && n.Value != "" && n.Line == o.StartLine-before {
+			found[s.Pointer] = n
+		}
+	}
+	if len(found) == 1 {
+		for _, n := range found {
+			o.StartColumn, o.EndColumn = n.Column, n.Column+1
+		}
+	}
 }
 
 // textAt returns the literal block scalar at or below n that contains a line; nil if there is none.
@@ -75,7 +97,15 @@ func (f *Lines) innerOf(n *yaml.Node, before int) *innerLines {
 		}
 		rows[i] = row[min(in.indent, len(row)):]
 	}
-	in.Lines = LinesOf([]byte(strings.Join(rows, "\n")))
+	if in.Lines = LinesOf([]byte(strings.Join(rows, "\n"))); in.Lines == nil { // it may be a template: leave its statements out
+		for i, row := range rows {
+			if row = strings.TrimSpace(row); strings.HasPrefix(row, "{{") && strings.HasSuffix(row, "}}") {
+				rows[i] = "#" + row
+			}
+		}
+		in.Lines = LinesOf([]byte(strings.Join(rows, "\n")))
+		in.template = in.Lines != nil
+	}
 	return in
 }
 

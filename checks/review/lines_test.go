@@ -108,6 +108,20 @@ func TestLinesOfSuggestions(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, lines, c.want)
 		}
 	}
+	for text, want := range map[string][]string{
+		"    {{- if .x }}\n    a: true\n    {{- end }}\n": {"-    a: true", "+    a: false"},
+		"    {{- if .x }}\n    a: [\n    {{- end }}\n":    nil,
+	} {
+		s := report.Suggestion{Field: "/a", Was: "true", YAML: "false"}
+		got, why := LinesOf([]byte("templatePatch: |\n"+text)).Diff(at(3, 0, 0, ""), "/a", &s)
+		if want == nil {
+			if got != nil || why == severalLines {
+				t.Errorf("%q: %v %q", text, got, why)
+			}
+		} else if got == nil || !slices.Equal(got.Lines(), want) {
+			t.Errorf("%q: %v %q, want %q", text, got, why, want)
+		}
+	}
 	if f := LinesOf([]byte("a: {{ .Values.x }}\nb: [")); f != nil {
 		t.Error("a template is read as YAML")
 	}

@@ -108,7 +108,7 @@ func FixWords(f *report.Finding) string {
 func renderedElsewhere(f *report.Finding) bool {
 	o := f.Origin
 	return f.Suggestion != nil && f.Suggestion.Diff == nil && o != nil && o.Set == nil && o.Advice == "" &&
-		o.How == report.Identity &&
+		(o.How == report.Identity || o.How == report.Writer) &&
 		slices.ContainsFunc(o.Chain, func(p report.Place) bool { return p.Role == "template" && p.Path != o.Path })
 }
 

@@ -46,3 +46,12 @@ func TestFixOfAnExistingValueReplacesIt(t *testing.T) {
 		})
 	}
 }
+
+// The shape of the rendered object does not fit where a chart gets its values.
+func TestFixOfAChartsValueDoesNotShowTheRenderedObject(t *testing.T) {
+	f := &report.Finding{Result: report.Fail, New: true, Blocks: true, Suggestion: &report.Suggestion{Field: "/spec/hostNetwork", YAML: "false", Was: "true"},
+		Origin: &report.Origin{Path: "apps.yaml", StartLine: 4, EndLine: 4, How: report.Writer, Chain: []report.Place{{Path: "web/values.yaml", Role: "values"}, {Path: "web/templates/d.yaml", Role: "template"}}}}
+	if x, words := FixOf(f), FixInstruction(f); x != nil || words != "change the value here so that spec.hostNetwork is rendered as false" {
+		t.Errorf("%+v, %q", x, words)
+	}
+}
