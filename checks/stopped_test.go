@@ -50,6 +50,29 @@ spec:
 		}
 		return text
 	}
+	matrix := func(cluster string) string {
+		return `apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: set, namespace: argocd}
+spec:
+  goTemplate: true
+  generators:
+  - matrix:
+      generators:
+      - git: {repoURL: '` + ownURL + `', directories: [{path: web}]}
+      - list:
+          elements:
+          - env: staging
+            cluster: other
+          - env: prod
+            cluster: ` + cluster + `
+  template:
+    metadata: {name: '{{.path.basename}}-{{.env}}'}
+    spec:
+      destination: {name: '{{.cluster}}', namespace: shop}
+      source: {repoURL: '` + ownURL + `', path: '{{.path.path}}'}
+`
+	}
 	deletion := func(name string) string {
 		return "- patch: |\n    $patch: delete\n    apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: " + name + "}\n"
 	}
@@ -141,6 +164,11 @@ spec:
 			base: sources{"apps/set.yaml": applications("web", "other"), "other/o.yaml": keyed("o", "x"), "web/a.yaml": ""},
 			head: sources{"apps/set.yaml": applications("other")},
 			want: "base apps/set.yaml:13",
+		},
+		"another cluster in an element of a matrix": {
+			base: sources{"apps/set.yaml": matrix("one"), "web/a.yaml": ""},
+			head: sources{"apps/set.yaml": matrix("two")},
+			want: "head apps/set.yaml:15 have this object deploy what it deployed before",
 		},
 		"the values of a chart": {
 			base: sources{"apps/web.yaml": application("chart") + "    helm: {valueFiles: [prod.yaml]}\n", "web/a.yaml": "", "web/b.yaml": "",

@@ -325,7 +325,9 @@ func (t *Trees) redirected(d *deploy.Deployment) (at origin.Place, old, ok bool)
 		case now.Path != d.Path && now.PathWhere.Path != "":
 			where = now.PathWhere
 		case now.To != d.To && now.ToWhere.Path != "":
-			where = now.ToWhere
+			if where = now.ToWhere; now.ToValue.Path != "" && t.gone(d.ToValue.Path, d.ToValue.Line) {
+				where = now.ToValue
+			}
 		default:
 			if renamed := now.Renamed(&d.Deployment); t.changed[renamed.Path] {
 				where = renamed

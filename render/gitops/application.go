@@ -66,8 +66,12 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 	}
 	d.Namespace, d.NamespaceWhere = known(app, "spec", "destination", "namespace"), app.position("spec", "destination", "namespace")
 	d.Cluster, d.To = r.argoCluster(app.get("spec", "destination"))
-	if d.ToWhere = app.position("spec", "destination", "name"); app.present("spec", "destination", "server") {
-		d.ToWhere = app.position("spec", "destination", "server")
+	to := app.get("spec", "destination", "name")
+	if server := app.get("spec", "destination", "server"); server.present() {
+		to = server
+	}
+	if d.ToWhere = to.position(); to != nil && to.Value != nil {
+		d.ToValue = *to.Value
 	}
 	d.Created = argoNamespace(app)
 	for _, option := range app.elements("spec", "syncPolicy", "syncOptions") {

@@ -236,6 +236,7 @@ type Deployment struct {
 	Element   Position // of what a generator made the Application from: an element of a list, or a file; zero: unknown
 	PathWhere Position // its path field
 	ToWhere   Position // the field that says which cluster
+	ToValue   Position // of the value that a template prints there; zero: unknown, or there is none
 }
 
 // Directory selects the manifests of a folder (https://argo-cd.readthedocs.io/en/stable/user-guide/directory/).
