@@ -25,6 +25,8 @@ type field struct {
 	Inside  *Position // place in the source of Layer.Want, if the value is not in this repository
 	Value   *Position // where the value is written that a template of an ApplicationSet prints here; nil: unknown, or here
 	Lines   []printed // of a block of several lines that such a template prints: where its lines are from
+	// Below is where the scalars in a value are written that such a template prints as JSON or YAML, by their names in it.
+	Below map[string]Position
 }
 
 // MaxDepth limits the nesting of values. Deeper values are left out.

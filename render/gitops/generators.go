@@ -59,12 +59,12 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 		if list.present() && !list.List {
 			return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not a list once it is filled in"))
 		}
-		for _, element := range list.Items {
+		for i, element := range list.Items {
 			values, ok := element.object()
 			if !ok {
 				return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not a list of maps once it is filled in"))
 			}
-			sets = append(sets, set{values: values})
+			sets = append(sets, set{values: values, at: placesIn(g.get("elementsYaml").Below, strconv.Itoa(i))})
 		}
 	}
 	return sets, nil

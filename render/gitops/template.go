@@ -90,6 +90,8 @@ func (t *templates) render(f *field, s set) (*field, error) {
 	}
 	if at, ok := s.at[t.printed(text)]; ok {
 		out.Value = &at
+	} else if t.serializes(text) {
+		out.Below = placesIn(s.at, t.printed(text))
 	}
 	return out, nil
 }
@@ -110,6 +112,13 @@ func (t *templates) printed(text string) string {
 		return strings.Join(c.reads[0], ".")
 	}
 	return ""
+}
+
+// serializes reports whether a text prints one value as it is, as JSON or YAML.
+func (t *templates) serializes(text string) bool {
+	return t.goTemplate && t.printed(text) != "" && !slices.ContainsFunc(t.compile(text).calls, func(call string) bool {
+		return !slices.Contains([]string{"toJson", "toPrettyJson", "toRawJson", "toYaml"}, strings.Replace(call, "mustTo", "to", 1))
+	})
 }
 
 // printed is a line that a template prints.

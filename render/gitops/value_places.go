@@ -3,6 +3,7 @@ package gitops
 import (
 	"maps"
 	"strconv"
+	"strings"
 )
 
 // written returns where the scalars in a value are written, by the names that templates of an ApplicationSet have for
@@ -27,6 +28,17 @@ func (f *field) written(prefix string) map[string]Position {
 		}
 	}
 	return at
+}
+
+// placesIn returns the places of the scalars in one of several values, by their names in it.
+func placesIn(at map[string]Position, name string) map[string]Position {
+	out := map[string]Position{}
+	for k, where := range at {
+		if rest, ok := strings.CutPrefix(k, name+"."); ok {
+			out[rest] = where
+		}
+	}
+	return out
 }
 
 // overridden returns places with those of an override.

@@ -418,6 +418,26 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
+// An element of a list keeps its place where a template prints the list of a file as elementsYaml, and so does the cluster.
+func TestPlacesOfElementsThatATemplatePrints(t *testing.T) {
+	for text, want := range map[string]string{
+		"{{ .clusters | toJson }}": "fleet.yaml:3:8 fleet.yaml:2:9", "{{ toYaml .clusters }}": "fleet.yaml:3:8 fleet.yaml:2:9",
+		"{{ rest .clusters | toJson }}": "set.yaml:17:33 :0:0",
+	} {
+		_, list, problems := read(t, appSet("  goTemplate: true\n", "  - matrix:\n      generators:\n"+
+			"      - git: {repoURL: 'https://example.com/o/r', files: [{path: fleet.yaml}]}\n      - list: {elementsYaml: '"+text+"'}\n",
+			"'{{.name}}'}\n    spec:\n      source:\n        repoURL: https://example.com/o/r\n        path: apps/a\n"+
+				"        kustomize: {namePrefix: '{{ .tag }}'}\n      destination: {name: '{{ .name }}', namespace: x}")+
+			"-- fleet.yaml --\nclusters:\n- name: one\n  tag: x\n- name: one\n  tag: x\n-- apps/a/kustomization.yaml --\nresources: []\n")
+		if len(list) == 0 || len(problems) > 0 {
+			t.Fatalf("%s: %v %s", text, list, messages(problems))
+		}
+		if got := fmt.Sprint(list[0].Overrides.Where(), " ", list[0].ToValue); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
 // TestPlacesInTextsOfFields has texts in fields, with the places that renderings give them.
 func TestPlacesInTextsOfFields(t *testing.T) {
 	f := files{"values.yaml": "a: 1\nb:\n  c: 2\n", "quoted.yaml": "x: \"a: 1\\nb: 2\"\n",
