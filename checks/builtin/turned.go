@@ -11,7 +11,7 @@ import (
 )
 
 // turned returns a message and a field if an object of Argo CD or Flux changed its source from the present state of
-// this repository to something else, which is not checked. Both are empty if it did not.
+// this repository to something else, which is not checked, or a cluster its address. Both are empty if it did not.
 func turned(repo gitops.RepoNames, old, now admission.Object) (words, field string) {
 	id := admission.IdentityOf(now)
 	switch id.Group + "/" + id.Kind {
@@ -30,6 +30,14 @@ func turned(repo gitops.RepoNames, old, now admission.Object) (words, field stri
 		return turnedAddress(repo, "/spec", from, to)
 	case "argoproj.io/Application", "argoproj.io/ApplicationSet":
 		return turnedAddress(repo, "/spec", old["spec"], now["spec"])
+	case "/Secret":
+		for _, key := range []string{"/stringData", "/data"} {
+			was, had := mapAt(old, key)["server"]
+			if is, has := mapAt(now, key)["server"]; had && has && is != was && mapAt(now, "/metadata/labels")[gitops.ClusterSecret] == "cluster" {
+				return "the address of this cluster changes: what Argo CD deploys to the cluster of this name is not compared with " +
+					"what is at the new address", key + "/server"
+			}
+		}
 	}
 	return "", ""
 }

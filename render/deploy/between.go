@@ -240,7 +240,8 @@ func (s *Set) IsUnseen(one *Deployment) bool {
 		}
 	}
 	return s.found().isWaiting(one.Object, one.Where.Path) || slices.ContainsFunc(s.Problems(), func(p gitops.Problem) bool {
-		return p.Cause == gitops.ClusterOnly && p.Object == one.Object && !(p.Open != nil && !p.Open.Unknown && s.selects(one))
+		return p.Cause == gitops.ClusterOnly && p.Object == one.Object &&
+			!(p.Open != nil && (one.Certain || !p.Open.Unknown && s.selects(one)))
 	})
 }
 

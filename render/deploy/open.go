@@ -18,7 +18,8 @@ import (
 // is false if a cluster may newly get what was deployed to others before.
 func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem) bool {
 	open, was := now.Open, old.Open
-	if open == nil || was == nil || open.Unknown || was.Unknown || open.Choice != was.Choice {
+	if open == nil || was == nil || open.Unknown || was.Unknown || open.Choice != was.Choice ||
+		was.Others > open.Others {
 		return false
 	}
 	for _, one := range s.deploymentsOf(now.Object) {
@@ -28,7 +29,7 @@ func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem
 		}
 	}
 	for _, one := range before.deploymentsOf(old.Object) {
-		if !s.selects(one) { // see IsUnseen
+		if !one.Certain && open.Others == was.Others && !s.selects(one) { // see IsUnseen
 			return false
 		}
 	}

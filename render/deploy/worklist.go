@@ -355,8 +355,9 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, context func()
 		return nil, nil
 	}
 	wanted := map[string][]string{} // by kind, the names that these objects refer to
-	flux, others := false, []gitops.Object(nil)
+	flux, sets, others := false, false, []gitops.Object(nil)
 	for _, o := range objects {
+		sets = sets || o.Kind == "ApplicationSet"
 		for _, ref := range o.Refs {
 			wanted[ref.Kind] = append(wanted[ref.Kind], ref.Name)
 		}
@@ -368,6 +369,14 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, context func()
 		others = append(slices.Clone(read), slices.DeleteFunc(w.lookUp(kinds, wanted), func(o gitops.Object) bool {
 			return slices.ContainsFunc(read, o.Same)
 		})...)
+	}
+	if added := map[roots.Root]bool{}; sets { // their generators select clusters
+		for _, p := range w.index.Deploying.Sources("Secret") {
+			if w.index.Manifest(p) {
+				shaping, plain := w.index.Deploying.Shaping(p)
+				others = append(others, w.arriving(p, shaping, plain, added, nil, "Secret")...)
+			}
+		}
 	}
 	found, problems := w.deployments(slices.Concat(objects, others), func(o gitops.Object) {
 		w.several = append(w.several, ambiguous{o, from, others})

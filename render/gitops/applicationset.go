@@ -22,6 +22,7 @@ type set struct {
 	values map[string]any
 	needs  *need  // what the missing values depend on, which only the cluster has; nil: none are missing
 	guess  bool   // only the cluster knows whether this set exists, or has these values
+	others bool   // of the clusters that only Argo CD knows, beside those that the repository declares
 	rest   bool   // of a merge generator: the sets of its first generator, which needs the cluster, without an override
 	key    string // the merge keys of an override of such a set; empty for all others
 
@@ -72,6 +73,7 @@ func (r *reader) applicationSet(root *field) *Problem {
 		r.choosing = choosing(generator)
 		choices = append(choices, r.choosing, template.get("spec", "destination"))
 		r.open.Unknown = r.open.Unknown || !opensPlainly(generator)
+		declares := slices.ContainsFunc(sets, func(s set) bool { return s.others })
 		for _, s := range sets {
 			r.unknown, r.guess = s.needs, s.guess
 			r.ask(generator, template, spec.get("templatePatch"), s.values)
@@ -83,16 +85,27 @@ func (r *reader) applicationSet(root *field) *Problem {
 				r.problem(e.explain(generator, err))
 				break // the next set would fail in the same way
 			}
-			r.opens(app, s, i)
+			if s.needs != nil || !declares {
+				r.opens(app, s, i)
+			}
+			if s.others { // the declared clusters stand for them
+				if hasUnknown(app.get("spec", "source", "path")) || hasUnknown(app.get("spec", "sources")) {
+					r.needed()
+				}
+				continue
+			}
 			before := len(r.found)
 			r.problem(r.application(app.atValues()))
 			for k := range r.found[before:] {
-				r.found[before+k].Element = s.from()
+				r.found[before+k].Element, r.found[before+k].Certain = s.from(), s.needs == nil
 			}
+		}
+		if declares {
+			r.open.Others++
 		}
 		all = append(all, sets...)
 	}
-	r.ask(spec.get("generators"), spec.get("template"), spec.get("templatePatch"))
+	r.ask(spec.get("generators"), spec.get("template"), spec.get("templatePatch"), r.open.Others)
 	if e.read { // otherwise the generators themselves contain all values
 		for _, s := range all {
 			r.also(s.values)
@@ -283,7 +296,9 @@ func (e *expander) one(key string, g *field, parent *set, needs *need, depth int
 		return e.matrix(g, needs, depth)
 	case "merge":
 		return e.merge(g, needs, depth)
-	case "clusters", "clusterDecisionResource", "pullRequest", "scmProvider", "plugin":
+	case "clusters":
+		return e.clusters(g, needs)
+	case "clusterDecisionResource", "pullRequest", "scmProvider", "plugin":
 		needs = cmp.Or(needs, &need{g.position(), "the " + key + " generator needs the cluster"})
 		return []set{{values: e.ownValues(g), needs: needs, at: g.get("values").written("values.")}}, nil
 	}
@@ -371,7 +386,7 @@ func (e *expander) matrix(g *field, needs *need, depth int) ([]set, error) {
 			return nil, err
 		}
 		for _, b := range second {
-			combined := set{needs: cmp.Or(a.needs, b.needs), guess: a.guess || b.guess, at: overridden(b.at, a.at)}
+			combined := set{needs: cmp.Or(a.needs, b.needs), guess: a.guess || b.guess, others: a.others || b.others, at: overridden(b.at, a.at)}
 			if e.templates.goTemplate {
 				combined.values = deepMerge(b.values, a.values)
 			} else {

@@ -211,6 +211,7 @@ type Deployment struct {
 	Unpruned bool      // what is no longer in the folder stays in the cluster
 	Orphans  bool      // everything stays in the cluster when the object goes
 	Lasts    bool      // the generated Application stays when its ApplicationSet stops generating it
+	Certain  bool      // the generators make the Application of what the repository says
 
 	// Namespace is the namespace of namespaced objects that name none (Argo CD's destination). Flux' target namespace
 	// is part of Overrides instead: kustomize writes it over the namespaces in the manifests.

@@ -37,6 +37,36 @@ name: c
 a: b
 `
 
+// clusterSecrets declare clusters to Argo CD; one of them is encrypted. The last Secret declares none.
+const clusterSecrets = `
+-- clusters.yaml --
+apiVersion: v1
+kind: Secret
+metadata: {name: east, labels: {argocd.argoproj.io/secret-type: cluster, env: prod}, annotations: {dir: a}}
+stringData: {name: East, server: 'https://east'}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: west, labels: {argocd.argoproj.io/secret-type: cluster, env: prod}, annotations: {dir: b}}
+data: {name: V2VzdC4x, server: aHR0cHM6Ly93ZXN0}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: dev, labels: {argocd.argoproj.io/secret-type: cluster, env: dev}}
+stringData: {name: dev, server: 'https://dev'}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: sealed, labels: {argocd.argoproj.io/secret-type: cluster, env: prod}}
+stringData: {name: 'ENC[x]', server: 'ENC[x]'}
+sops: {version: 3.0.0}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: login, labels: {env: prod}}
+stringData: {name: login, server: 'https://login'}
+`
+
 func appSet(options, generators, template string) string {
 	return "-- set.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: set}\nspec:\n" +
 		options +
@@ -182,6 +212,23 @@ path: elsewhere
 			`'{{name}}'}
     spec: {source: {path: apps/a}, destination: {server: '{{server}}'}}`),
 			want:    []string{"argo kustomize apps/a {{name}} ns= cluster="},
+			problem: "set.yaml:6: the clusters generator needs the cluster: which Applications"},
+		"clusters that Secrets declare": {archive: appSet("  goTemplate: true\n",
+			"  - clusters: {selector: {matchLabels: {env: prod}}, values: {dir: '{{ .metadata.annotations.dir }}'}}\n", `'{{ .values.dir }}-{{.nameNormalized}}'}
+    spec: {source: {path: 'apps/{{.values.dir}}'}, destination: {server: '{{.server}}'}}`) + clusterSecrets,
+			want:    []string{"argo kustomize apps/a a-east ns= cluster=https://east", "argo directory apps/b b-west.1 ns= cluster=https://west"},
+			problem: "set.yaml:7: the clusters generator needs the cluster: the folders"},
+		"clusters that Secrets declare, merged": {archive: appSet("",
+			"  - merge: {mergeKeys: [name], generators: [{clusters: {selector: {matchExpressions: [{key: env, operator: Exists}]}, values: {dir: a}}}, "+
+				"{list: {elements: [{name: East, values.dir: b}, {name: unknown, values.dir: c}]}}]}\n", `'{{name}}'}
+    spec: {source: {path: 'apps/{{values.dir}}'}, destination: {name: '{{name}}'}}`) + clusterSecrets,
+			want: []string{"argo kustomize apps/a West.1 ns= cluster=West.1", "argo kustomize apps/a dev ns= cluster=dev",
+				"argo directory apps/b East ns= cluster=East", "helm apps/c unknown ns= cluster=unknown"},
+			problem: "set.yaml:6: the clusters generator needs the cluster: which Applications"},
+		"clusters that Secrets declare, and a list": {archive: appSet("",
+			"  - matrix: {generators: [{list: {elements: [{dir: a}, {dir: b}]}}, {clusters: {selector: {matchLabels: {env: dev}}}}]}\n", `'{{dir}}-{{metadata.labels.env}}'}
+    spec: {source: {path: 'apps/{{dir}}'}, destination: {name: '{{name}}'}}`) + clusterSecrets,
+			want:    []string{"argo kustomize apps/a a-dev ns= cluster=dev", "argo directory apps/b b-dev ns= cluster=dev"},
 			problem: "set.yaml:6: the clusters generator needs the cluster: which Applications"},
 		"impure function": {archive: appSet("  goTemplate: true\n", "  - list: {elements: [{n: one}]}\n", `'{{ now }}'}
     spec: {source: {path: apps/a}}`), problem: `function "now" is not one that Lintel evaluates`},

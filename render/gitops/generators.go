@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -285,6 +286,11 @@ func (e *expander) pathSet(g *field, s set, dir, file string) (set, error) {
 			values[name+"["+strconv.Itoa(i)+"]"] = s
 		}
 	}
+	return e.withValues(g, s)
+}
+
+// withValues adds the values of a generator to one of its sets, as far as they are known.
+func (e *expander) withValues(g *field, s set) (set, error) {
 	own := g.get("values")
 	if own == nil {
 		return s, nil
@@ -300,14 +306,104 @@ func (e *expander) pathSet(g *field, s set, dir, file string) (set, error) {
 		case e.templates.goTemplate:
 			added[k] = v.text()
 		default:
-			values["values."+k] = v.text()
+			s.values["values."+k] = v.text()
 		}
 	}
 	if e.templates.goTemplate {
-		values["values"] = added
+		s.values["values"] = added
 	}
 	return s, nil
 }
+
+// clusters returns a set for each cluster that a Secret of this repository declares and the generator selects, and one for
+// the clusters that only Argo CD knows
+// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Cluster/).
+func (e *expander) clusters(g *field, needs *need) ([]set, error) {
+	rest := set{values: e.ownValues(g), at: g.get("values").written("values."),
+		needs: cmp.Or(needs, &need{g.position(), "the clusters generator needs the cluster"})}
+	if g.truth("flatList") || hasUnknown(g) {
+		return []set{rest}, nil
+	}
+	var all []set
+	for _, secret := range e.clusterSecrets() {
+		labels, _ := secret.get("metadata", "labels").object()
+		selected, err := selectSets(g.get("selector"), []set{{values: labels}}, nil)
+		switch {
+		case err != nil:
+			return nil, located(g.get("selector"), err)
+		case len(selected) == 0:
+			continue
+		}
+		values, metadata, at := map[string]any{}, map[string]any{}, map[string]Position{}
+		for _, key := range []string{"name", "server", "project"} {
+			values[key], at[key] = secretText(secret, key)
+		}
+		values["nameNormalized"], at["nameNormalized"] = normalize(values["name"].(string)), at["name"]
+		for _, key := range []string{"labels", "annotations"} {
+			own := secret.get("metadata", key)
+			if m, ok := own.object(); ok {
+				metadata[key], at = m, overridden(at, own.written("metadata."+key+"."))
+				for k, v := range m {
+					if !e.templates.goTemplate {
+						values["metadata."+key+"."+k] = v
+					}
+				}
+			}
+		}
+		if e.templates.goTemplate {
+			values["metadata"] = metadata
+		}
+		s, err := e.withValues(g, set{values: values, needs: needs, at: at})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	rest.others = len(all) > 0
+	return append(all, rest), nil
+}
+
+// clusterSecrets lists the Secrets that declare clusters to the Argo CD of the current object, sorted by name: those beside
+// the object, if there are any. Those whose name or address is not known, or is not the same everywhere, are left out.
+func (r *reader) clusterSecrets() []*field {
+	byName, beside := map[string][]*field{}, map[string][]*field{}
+	for _, o := range r.wanted(Wanted{Kind: "Secret", Namespace: r.object.Namespace, Any: true}) {
+		secret := o.root()
+		name, _ := secretText(secret, "name")
+		server, _ := secretText(secret, "server")
+		if secret.text("metadata", "labels", ClusterSecret) != "cluster" || secret.present("sops") ||
+			name == "" || server == "" || unfilled(name+server) {
+			continue
+		}
+		byName[name] = append(byName[name], secret)
+		if o.from == r.from && r.from != "" || r.beside([]*field{secret}) {
+			beside[name] = append(beside[name], secret)
+		}
+	}
+	if len(beside) > 0 {
+		byName = beside
+	}
+	var list []*field
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		if agree(byName[name], "metadata", "data", "stringData") {
+			list = append(list, byName[name][0])
+		}
+	}
+	return list
+}
+
+// secretText returns a value of a Secret, which stringData or data has; empty where it has none, or none that can be read.
+func secretText(secret *field, key string) (string, Position) {
+	if text := secret.get("stringData", key); text != nil {
+		return text.text(), text.Where
+	}
+	data, _ := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(secret.text("data", key)), ""))
+	return string(data), secret.position("data", key)
+}
+
+// ClusterSecret is the label of the Secrets that declare clusters to Argo CD, with the value "cluster"
+// (https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#clusters).
+const ClusterSecret = "argocd.argoproj.io/secret-type"
 
 // flatten joins the keys of nested values with dots.
 func flatten(values map[string]any) map[string]any {

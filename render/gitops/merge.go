@@ -18,8 +18,7 @@ func (e *expander) merge(g *field, needs *need, depth int) ([]set, error) {
 	if len(children) < 2 || len(keys) == 0 {
 		return nil, errors.New("a merge needs two generators or more, and mergeKeys")
 	}
-	var base []set
-	open := false // the sets of the first generator are not known
+	var base, open []set // open: those of the first generator that are not known
 	for i, child := range children {
 		sets, err := e.generate(child, nil, needs, depth+1)
 		if err != nil {
@@ -30,12 +29,18 @@ func (e *expander) merge(g *field, needs *need, depth int) ([]set, error) {
 			return nil, located(child, err)
 		}
 		if i == 0 {
-			base, open = sets, len(sets) == 1 && !sets[0].matches(keys)
+			base = sets
+			if last := len(sets) - 1; last >= 0 && (last == 0 || sets[last].others) && !sets[last].matches(keys) {
+				base, open = sets[:last:last], sets[last:]
+			}
 			continue
 		}
-		if open {
-			base = e.perhaps(base, sets, keys)
-			continue
+		if len(open) > 0 {
+			known := map[string]bool{} // the merge keys of the declared clusters
+			for _, b := range base {
+				known[keyOf(b, keys)] = true
+			}
+			open = e.perhaps(open, slices.DeleteFunc(slices.Clone(sets), func(s set) bool { return known[keyOf(s, keys)] }), keys)
 		}
 		for k := range base {
 			override, ok := index[keyOf(base[k], keys)]
@@ -46,7 +51,7 @@ func (e *expander) merge(g *field, needs *need, depth int) ([]set, error) {
 			base[k].needs, base[k].guess = cmp.Or(base[k].needs, other), base[k].guess || other != nil
 		}
 	}
-	return base, nil
+	return append(base, open...), nil
 }
 
 // perhaps merges sets into the unknown sets of a first generator. base[0] has the values that these have in common.

@@ -46,6 +46,7 @@ type Open struct {
 	Choice  string     // a digest of what selects the clusters, and of where the ApplicationSet is deployed from
 	Unknown bool       // folders, namespaces or options of some Applications are not known, so these are not rendered as they are
 	Own     []Override // the Applications that only the cluster knows
+	Others  int        // generators that also make Applications for clusters that the repository declares
 }
 
 // Override is an Application for one cluster, which may not exist, or for all clusters without one of their own.
@@ -79,7 +80,8 @@ func (o *Open) with(other *Open) *Open {
 	if o == nil || other == nil {
 		return nil
 	}
-	out := &Open{Choice: digest(o.Choice, other.Choice), Unknown: o.Unknown || other.Unknown, Own: slices.Concat(o.Own, other.Own)}
+	out := &Open{Choice: digest(o.Choice, other.Choice), Unknown: o.Unknown || other.Unknown, Own: slices.Concat(o.Own, other.Own),
+		Others: o.Others + other.Others}
 	out.Unknown = out.Unknown || slices.ContainsFunc(out.Own, func(own Override) bool { return own.Folder == "" })
 	return out
 }

@@ -11,14 +11,15 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // deployers are notes about files with objects of Argo CD and Flux. The key anyFolder has files with objects that
-// deploy something, ofFlux those of them with objects of Flux. Other keys are kinds of Flux sources; mentions of a kind
-// would also find the many objects that refer to it.
+// deploy something, ofFlux those of them with objects of Flux. Other keys are kinds of Flux sources, and Secret for those
+// that declare clusters to Argo CD; mentions of a kind would also find the many objects that refer to it.
 const deployers = "deployer"
 
 // Keys that are not kinds.
@@ -84,6 +85,10 @@ func noteDeployer(n *yaml.Node, note func(string)) bool {
 		return true
 	case flux:
 		note(kind)
+	case kind == "Secret":
+		if _, metadata := doc.Field(n, "metadata"); texts(metadata, "labels")[gitops.ClusterSecret] != "" {
+			note(kind)
+		}
 	}
 	return false
 }
@@ -95,7 +100,7 @@ func (d *Deploying) Has(p string) bool { return d.index.HasNote(deployers, anyFo
 // change the list.
 func (d *Deploying) Files() []string { return d.files() }
 
-// Sources lists the files with Flux sources of a kind, sorted.
+// Sources lists the files with Flux sources of a kind, or with Secrets that declare clusters to Argo CD, sorted.
 func (d *Deploying) Sources(kind string) []string { return d.index.Noted(deployers, kind) }
 
 // Any reports whether the tree, or the options, may have objects that deploy something.
