@@ -403,8 +403,8 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 		return strings.Compare(a.ID(), b.ID())
 	})
 	// The same object may be in a file twice. If the two differ, the cluster has the one that is applied last. Both
-	// count as deployed, so that neither hides the other.
-	same := func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() }
+	// count as deployed, so that neither hides the other. So do two generators that select different clusters.
+	same := func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() && a.To == b.To }
 	found = slices.CompactFunc(found, same)
 	for i, n := 1, 0; i < len(found); i++ {
 		before := found[i-1]

@@ -211,7 +211,7 @@ path: elsewhere
 		"clusters twice": {archive: appSet("", "  - clusters: {selector: {matchLabels: {a: b}}}\n  - clusters: {}\n",
 			`'{{name}}'}
     spec: {source: {path: apps/a}, destination: {server: '{{server}}'}}`),
-			want:    []string{"argo kustomize apps/a {{name}} ns= cluster="},
+			want:    []string{"argo kustomize apps/a {{name}} ns= cluster=", "argo kustomize apps/a {{name}} ns= cluster="},
 			problem: "set.yaml:6: the clusters generator needs the cluster: which Applications"},
 		"clusters that Secrets declare": {archive: appSet("  goTemplate: true\n",
 			"  - clusters: {selector: {matchLabels: {env: prod}}, values: {dir: '{{ .metadata.annotations.dir }}'}}\n", `'{{ .values.dir }}-{{.nameNormalized}}'}

@@ -59,10 +59,11 @@ type Override struct {
 	How    string // a digest of how the Application deploys it
 }
 
-// Alike reports whether another Application deploys the same folder, and their names do not tell them apart.
+// Alike reports whether another Application deploys the same folder, and neither their names nor the order of their generators
+// tell them apart.
 func (o *Open) Alike(own Override) bool {
 	return slices.ContainsFunc(o.Own, func(other Override) bool {
-		return other.Key != own.Key && other.Name == own.Name && other.Folder == own.Folder
+		return other.Key != own.Key && other.Name == own.Name && other.Folder == own.Folder && !(own.Rest && other.Rest)
 	})
 }
 
