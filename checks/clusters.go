@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/preview"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -136,6 +137,9 @@ func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 			out.Clusters = append(out.Clusters, o.cluster)
 		}
 	}
+	if o.cluster == "" && len(o.rules.Policies.List()) == 0 && !out.All {
+		out.NotChecked = append(out.NotChecked, o.unassigned()...)
+	}
 	for _, p := range o.problems {
 		if !hasProblem(o.rules.standing, p) {
 			out.Fail(p)
@@ -145,6 +149,26 @@ func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 	if end := o.rules.decision.NextEnd(); out.Until.IsZero() || !end.IsZero() && end.Before(out.Until) {
 		out.Until = end
 	}
+}
+
+// unassigned lists what the change begins to deploy outside of the clusters of the settings, where only these have policies.
+func (o *outcome) unassigned() (list []report.NotChecked) {
+	t, s := o.repo.trees, o.repo.settings
+	if !slices.ContainsFunc(s.ClusterNames(), func(name string) bool { return len(s.Clusters[name].Policies) > 0 }) {
+		return nil
+	}
+	clustersOf, seen := s.Of(t.Base.Roots), map[roots.Root]bool{}
+	for _, p := range o.pairs.list {
+		by := t.Head.Roots.Deployers(p.Root)
+		if seen[p.Root] || p.New == nil || len(by) == 0 || t.Base.Roots.Has(p.Root) && clustersOf(p.Root)[0] == "" {
+			continue
+		}
+		seen[p.Root] = true
+		list = append(list, report.NotChecked{Root: p.Root.Name(), Path: by[0].Where.Path, Line: by[0].Where.Line, Changed: true,
+			Reason: "this deployment belongs to no cluster of the settings, so no policy judges it: name its files under " +
+				"clusters in " + settings.Path})
+	}
+	return list
 }
 
 // tellExceptions adds the states of the exceptions to a report that already has the findings of all clusters.

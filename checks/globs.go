@@ -79,9 +79,9 @@ func missed(c diff.Commit, s *settings.Settings) (list, notes []report.Problem) 
 
 // tell adds the unmatched globs to the report.
 func (u unmatched) tell(out *report.Report) {
-	for _, p := range append(u.standing, u.brought...) {
+	for i, p := range append(u.standing, u.brought...) {
 		out.NotChecked = append(out.NotChecked, report.NotChecked{Root: "settings", Path: p.Path, Line: p.Line,
-			Reason: p.Message, Rules: true})
+			Reason: p.Message, Rules: true, Changed: i >= len(u.standing)})
 	}
 	if out.All {
 		out.Warnings = append(out.Warnings, u.notes...)

@@ -26,7 +26,7 @@ func (out *Sources) brought(ctx context.Context, c diff.Commit) error {
 		return nil
 	}
 	slices.SortFunc(list, roots.Compare)
-	isOther := out.ofOthers(c)
+	isOther := out.Settings.Others(c.Roots)
 	from, ids := map[string]Source{}, []string(nil) // by the id of the policy; those of files have no folder
 	for _, d := range Documents(out.Policies, false) {
 		from[d.ID()] = Source{}

@@ -34,7 +34,7 @@ func (out *Sources) deployed(ctx context.Context, c diff.Commit) error {
 			d.names[r.name()] = true
 		}
 	}
-	isOther := out.ofOthers(c)
+	isOther := out.Settings.Others(c.Roots)
 	for i, s := range out.Policies {
 		written := all[i]
 		if len(written) == 0 || c.Roots.AsWritten(s.Path, slices.ContainsFunc(written, ruleNode.namespaced)) {

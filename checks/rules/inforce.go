@@ -25,7 +25,7 @@ type inForce struct {
 	plain   []string              // the entries of the settings, except folders with a kustomization
 	done    map[roots.Root]bool   // rendered
 	seen    map[string]bool       // by place and content
-	isOther func(roots.Root) bool // see ofOthers
+	isOther func(roots.Root) bool // see settings.Settings.Others
 
 	deployed map[string]bool // whether it is known what deploys the policies of a name; nil: not computed yet, see nowhere
 }
@@ -33,7 +33,7 @@ type inForce struct {
 // exceptions finds the exceptions. It fails for errors of the repository or the context.
 func (out *Sources) exceptions(ctx context.Context, c diff.Commit) error {
 	f := &inForce{Sources: out, commit: c, done: map[roots.Root]bool{}, seen: map[string]bool{},
-		isOther: out.ofOthers(c)}
+		isOther: out.Settings.Others(c.Roots)}
 	named := out.Settings.Exceptions
 	if len(named) == 0 {
 		named = out.Settings.Policies.Paths() // files among the rules that the settings name are rules

@@ -13,7 +13,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/render/doc"
-	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // Source is a file of rules, or a file rendered from a folder with a kustomization.
@@ -65,14 +64,6 @@ func (out *Sources) policies(ctx context.Context, c diff.Commit) error {
 		return err
 	}
 	return out.elsewhere(ctx, c)
-}
-
-// ofOthers returns a function that reports whether a root only belongs to other clusters than that of the check.
-func (out *Sources) ofOthers(c diff.Commit) func(roots.Root) bool {
-	others := out.Settings.Others()
-	return func(root roots.Root) bool {
-		return others != nil && others(append(c.Roots.DeployedBy(root), root.Path)...)
-	}
 }
 
 // own adds the policies of the repository itself.

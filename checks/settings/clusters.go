@@ -18,7 +18,7 @@ import (
 // Cluster is one of the clusters of a repository. Its fields replace those of the top level.
 type Cluster struct {
 	// Roots are globs over root paths, and over the files of objects of Argo CD and Flux, whose deployments also belong
-	// to the cluster.
+	// to the cluster, unless Argo CD deploys them to another cluster by its name.
 	Roots      []string `yaml:"roots"`
 	Policies   Policies `yaml:"policies"`
 	Exceptions []string `yaml:"exceptions"`
@@ -73,8 +73,8 @@ func (s *Settings) Complete() []string {
 	return s.whole.Clusters[s.cluster].Complete
 }
 
-// Of returns a function that lists the clusters of a root of some trees: see Belongs. It caches them, and is safe for
-// concurrent use.
+// Of returns a function that lists the clusters of a root of some trees: those that Argo CD deploys it to by their names, else
+// see Belongs. It caches them, and is safe for concurrent use.
 func (s *Settings) Of(sets ...*deploy.Set) func(roots.Root) []string {
 	belongs := s.Belongs()
 	var mu sync.Mutex
@@ -89,10 +89,23 @@ func (s *Settings) Of(sets ...*deploy.Set) func(roots.Root) []string {
 		if root.Kind == roots.Chart {
 			paths = append(paths, root.Name())
 		}
+		var list []string
+		unnamed := false
 		for _, set := range sets {
 			paths = append(paths, set.DeployedBy(root)...)
+			for _, to := range set.Destinations(root) {
+				if _, ok := s.Clusters[to.Name]; ok && to.By == gitops.ByName {
+					list = append(list, to.Name)
+				} else {
+					unnamed = true
+				}
+			}
 		}
-		known[root] = belongs(paths...)
+		if others := belongs(paths...); len(list) == 0 || unnamed && others[0] != "" {
+			list = append(list, others...)
+		}
+		slices.Sort(list)
+		known[root] = slices.Compact(list)
 		return known[root]
 	}
 }
@@ -146,15 +159,11 @@ func (s *Settings) OfOtherClusters(path string) bool {
 	return len(s.elsewhere) > 0 && Under(path, s.elsewhere)
 }
 
-// Others returns a function that reports whether a root belongs to other clusters only, given what Belongs returns; nil
-// if there are no clusters.
-func (s *Settings) Others() func(paths ...string) bool {
-	if len(s.Clusters) == 0 {
-		return nil
-	}
-	belongs := s.Belongs()
-	return func(paths ...string) bool {
-		of := belongs(paths...)
+// Others returns a function that reports whether a root of a tree belongs to other clusters only.
+func (s *Settings) Others(set *deploy.Set) func(roots.Root) bool {
+	clusters := s.Of(set)
+	return func(root roots.Root) bool {
+		of := clusters(root)
 		return of[0] != "" && !slices.Contains(of, s.cluster)
 	}
 }

@@ -50,6 +50,22 @@ func (s *Set) Deployers(root roots.Root) []*Deployment {
 	return slices.DeleteFunc(s.found().at(root.Path), func(one *Deployment) bool { return one.root() != root })
 }
 
+// Destinations lists the clusters that the objects of a root's deployments name, or the objects that deploy these.
+func (s *Set) Destinations(root roots.Root) (list []gitops.Cluster) {
+	for _, one := range s.Deployers(root) {
+		list = append(list, one.destination())
+	}
+	return list
+}
+
+// destination returns the cluster that the object of a deployment names, or one that deploys it.
+func (d *Deployment) destination() gitops.Cluster {
+	for d.To == (gitops.Cluster{}) && d.from != nil {
+		d = d.from
+	}
+	return d.To
+}
+
 // Counterpart returns the deployment in this tree of the same object and file as a deployment of another tree, nil
 // where there is none. Of several that one ApplicationSet generates, it is the one of the same name, if there is one.
 func (s *Set) Counterpart(d *Deployment) (found *Deployment) {
