@@ -102,7 +102,10 @@ func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewe
 		v.Has = func(file string) []gitops.Cluster {
 			list, ok := known.Load(file)
 			if !ok {
-				proposed := slices.ContainsFunc(d.Proposed, func(e *engine.Exception) bool { return e.Path == file })
+				in := func(e *engine.Exception) bool { return e.Path == file }
+				// Where the base branch has an exception in the file, too, the change must not take it to a further cluster.
+				proposed := slices.ContainsFunc(d.Proposed, in) &&
+					!slices.ContainsFunc(d.Merged(d.Effective, d.Inactive), in)
 				list, _ = known.LoadOrStore(file, pairs.sides.Have(file, proposed))
 			}
 			return list.([]gitops.Cluster)
