@@ -98,15 +98,19 @@ func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewe
 	v := review.By(rules.Ruleset, builtin.For(builtin.FactsOf(rules.Settings, pairs.declared)), change.User, pairs.declared,
 		d.Effective)
 	if v.Clusters = pairs.declared.Clusters; v.Clusters != nil {
-		var known sync.Map // by file
-		v.Has = func(file string) []gitops.Cluster {
-			list, ok := known.Load(file)
+		type key struct {
+			file     string
+			proposed bool
+		}
+		var known sync.Map // by key
+		v.Has = func(file string, of *engine.Exception) []gitops.Cluster {
+			k, set := key{file, of != nil && d.IsProposed(of)}, pairs.sides.Trees.Rules.Roots
+			if k.proposed {
+				set = pairs.sides.Trees.Head.Roots
+			}
+			list, ok := known.Load(k)
 			if !ok {
-				in := func(e *engine.Exception) bool { return e.Path == file }
-				// Where the base branch has an exception in the file, too, the change must not take it to a further cluster.
-				proposed := slices.ContainsFunc(d.Proposed, in) &&
-					!slices.ContainsFunc(d.Merged(d.Effective, d.Inactive), in)
-				list, _ = known.LoadOrStore(file, pairs.sides.Have(file, proposed))
+				list, _ = known.LoadOrStore(k, diff.Have(set, file))
 			}
 			return list.([]gitops.Cluster)
 		}

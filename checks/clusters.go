@@ -10,7 +10,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/preview"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
-	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -166,7 +165,7 @@ func (o *outcome) unassigned() (list []report.NotChecked) {
 		seen[p.Root] = true
 		list = append(list, report.NotChecked{Root: p.Root.Name(), Path: by[0].Where.Path, Line: by[0].Where.Line, Changed: true,
 			Reason: "this deployment belongs to no cluster of the settings, so no policy judges it: name its files under " +
-				"clusters in " + settings.Path})
+				"clusters in .lintel.yaml"})
 	}
 	return list
 }

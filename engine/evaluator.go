@@ -49,10 +49,10 @@ type Values func(policy, rule string) map[string]any
 
 // Without returns an evaluator without the exceptions and the mutate rules of some files: what excuses and mends. It is e
 // itself if there are none.
-func (e *Evaluator) Without(is func(file string) bool) *Evaluator {
-	excepts := func(x *Exception) bool { return is(x.Path) }
+func (e *Evaluator) Without(is func(file string, of *Exception) bool) *Evaluator {
+	excepts := func(x *Exception) bool { return is(x.Path, x) }
 	mutates := func(s boundStep) bool {
-		return s.phase() != validates && is(e.policies.list[s.policy].reference().Path)
+		return s.phase() != validates && is(e.policies.list[s.policy].reference().Path, nil)
 	}
 	if !slices.ContainsFunc(e.exceptions, excepts) && !slices.ContainsFunc(e.steps, mutates) {
 		return e

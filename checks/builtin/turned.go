@@ -34,8 +34,8 @@ func turned(repo gitops.RepoNames, old, now admission.Object) (words, field stri
 		for _, key := range []string{"/stringData", "/data"} {
 			was, had := mapAt(old, key)["server"]
 			if is, has := mapAt(now, key)["server"]; had && has && is != was && mapAt(now, "/metadata/labels")[gitops.ClusterSecret] == "cluster" {
-				return "the address of this cluster changes: what Argo CD deploys to the cluster of this name is not compared with " +
-					"what is at the new address", key + "/server"
+				return "the address of this cluster changes: what Argo CD deploys there is not compared with what the new address has",
+					key + "/server"
 			}
 		}
 	}

@@ -80,13 +80,8 @@ func ClustersIn(set *deploy.Set, root roots.Root) []gitops.Cluster {
 	return nil
 }
 
-// Have lists the clusters that have a file of rules: those that the base branch deploys it to, or the head if the change
-// proposes it; none: nothing tells which.
-func (s Sides) Have(file string, proposed bool) (list []gitops.Cluster) {
-	set := s.Trees.Rules.Roots
-	if proposed {
-		set = s.Trees.Head.Roots
-	}
+// Have lists the clusters that a tree deploys a file of rules to; none: nothing tells which.
+func Have(set *deploy.Set, file string) (list []gitops.Cluster) {
 	for _, root := range set.Reach([]string{file}, nil) {
 		clusters := ClustersIn(set, root)
 		if len(clusters) == 0 {

@@ -39,8 +39,9 @@ type Reviewer struct {
 	Checks            []builtin.Check // built-in checks, which run besides the policies
 
 	Clusters func(roots.Root) []gitops.Cluster // see declared.Objects.Clusters
-	// Has lists the clusters that have a file of rules; none: all may have it. It is called if Clusters is set.
-	Has     func(file string) []gitops.Cluster
+	// Has lists the clusters that have a file of rules, or the exception of it that is not nil; none: all may have it. It is
+	// called if Clusters is set.
+	Has     func(file string, of *engine.Exception) []gitops.Cluster
 	limited sync.Map // by clusters: *Reviewer
 }
 
@@ -284,8 +285,8 @@ func (v *Reviewer) in(clusters []gitops.Cluster) *Reviewer {
 	if known, ok := v.limited.Load(key); ok {
 		return known.(*Reviewer)
 	}
-	lacks := func(file string) bool {
-		has := v.Has(file)
+	lacks := func(file string, of *engine.Exception) bool {
+		has := v.Has(file, of)
 		return len(has) > 0 && !slices.ContainsFunc(clusters, func(c gitops.Cluster) bool {
 			return slices.ContainsFunc(has, func(other gitops.Cluster) bool { return !c.Apart(other) })
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/render/gitops"
 )
 
 // Introduced are the exceptions that a change puts into effect: new and edited ones, and unedited ones that only count
@@ -36,6 +37,11 @@ func Introduce(t *diff.Trees, heads []*Sources, tip *Sources, bases ...*Sources)
 	left := newInventory(bases)
 	for _, head := range heads {
 		for _, s := range head.Exceptions {
+			if further(t, s.Path) {
+				out.Differs = true
+				out.take(t, head, s, nil, nil)
+				continue
+			}
 			if !before.differs(s) || !left.differs(s) {
 				out.Differs = out.Differs || len(bases) > 0 && left.differs(s)
 				continue
@@ -51,14 +57,30 @@ func Introduce(t *diff.Trees, heads []*Sources, tip *Sources, bases ...*Sources)
 	return out
 }
 
+// further reports whether a change takes a file of exceptions to a cluster that there was before, and that did not have it
+// by the base branch.
+func further(t *diff.Trees, file string) bool {
+	if t.Base.ID == "" || t.Rules.Blob(file) == "" {
+		return false
+	}
+	had := append(diff.Have(t.Rules.Roots, file), diff.Have(t.Base.Roots, file)...)
+	return len(had) > 0 && slices.ContainsFunc(diff.Have(t.Head.Roots, file), func(c gitops.Cluster) bool {
+		if slices.ContainsFunc(had, func(other gitops.Cluster) bool { return !c.Apart(other) }) {
+			return false
+		}
+		return c.By != gitops.ByFolder || t.Rules.Blob(c.Name) != ""
+	})
+}
+
+// take adds the exceptions of a file that are not in effect before; all, where nothing is given.
 func (out *Introduced) take(t *diff.Trees, head *Sources, s Source, before, left *inventory) {
 	keep := s.Folder == "" && t.Proposes(s.Path) && t.Head.Blob(s.Path) != t.Rules.Blob(s.Path)
 	for _, d := range Documents([]Source{s}, true) {
-		if before.has(d, d.Within) || left.has(d, d.SameTerms) {
+		if before != nil && (before.has(d, d.Within) || left.has(d, d.SameTerms)) {
 			continue
 		}
 		keep = true
-		out.with[introduced{d.Path, d.Line, d.ID()}] = out.files(t, head, s)
+		out.with[introduced{d.Path, d.Line, d.ID()}] = out.files(t, head, s, before == nil)
 	}
 	if keep && !slices.ContainsFunc(out.Sources, func(o Source) bool {
 		return o.Path == s.Path && bytes.Equal(o.Data, s.Data)
@@ -67,13 +89,27 @@ func (out *Introduced) take(t *diff.Trees, head *Sources, s Source, before, left
 	}
 }
 
-// files returns the other changed files that affect how a kustomization renders an exception.
-func (out *Introduced) files(t *diff.Trees, head *Sources, s Source) (list []report.File) {
-	if s.Folder == "" {
-		return nil
-	}
+// files returns the other changed files that affect how a kustomization renders an exception; with where, also those that
+// say to which clusters it goes.
+func (out *Introduced) files(t *diff.Trees, head *Sources, s Source, where bool) (list []report.File) {
+	files := map[string]bool{}
 	for p := range head.reads[s.Folder] {
-		if p != s.Path && !strings.HasSuffix(p, "/") && t.Changed(p) {
+		files[p] = s.Folder != ""
+	}
+	if where {
+		for _, root := range t.Head.Roots.Reach([]string{s.Path}, nil) {
+			for _, p := range t.Head.Roots.DeployedBy(root) {
+				files[p] = true
+			}
+		}
+		for _, dir := range t.Head.Roots.FoldersAround([]string{s.Path}, nil) {
+			if k, err := t.Head.Roots.Kustomization(dir); k != nil && err == nil {
+				files[k.Path] = true
+			}
+		}
+	}
+	for p, is := range files {
+		if is && p != s.Path && !strings.HasSuffix(p, "/") && t.Changed(p) {
 			list = append(list, report.File{Path: p, Blob: t.Head.Blob(p)})
 		}
 	}
