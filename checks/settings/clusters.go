@@ -76,6 +76,9 @@ func (s *Settings) Complete() []string {
 // Of returns a function that lists the clusters of a root of some trees: those that Argo CD deploys it to by their names, else
 // see Belongs. It caches them, and is safe for concurrent use.
 func (s *Settings) Of(sets ...*deploy.Set) func(roots.Root) []string {
+	if len(s.Clusters) == 0 {
+		return func(roots.Root) []string { return []string{""} }
+	}
 	belongs := s.Belongs()
 	var mu sync.Mutex
 	known := map[roots.Root][]string{}
