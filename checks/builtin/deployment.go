@@ -38,7 +38,8 @@ func Deployments(ctx context.Context, s *diff.Sides) (pairs []*diff.Pair, not []
 		case p.Cause == gitops.Broken && !known:
 			pairs = append(pairs, pairOf(p))
 		default:
-			not = append(not, report.NotChecked{Root: p.Object.Root(), Path: p.Path, Line: p.Line, Reason: reason, Changed: known && old.State != p.State})
+			not = append(not, report.NotChecked{Root: p.Object.Root(), Path: p.Path, Line: p.Line, Reason: reason,
+				Changed: known && old.State != p.State})
 		}
 	}
 	return pairs, not, advice

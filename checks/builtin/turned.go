@@ -32,8 +32,8 @@ func turned(repo gitops.RepoNames, old, now admission.Object) (words, field stri
 		return turnedAddress(repo, "/spec", old["spec"], now["spec"])
 	case "/Secret":
 		for _, key := range []string{"/stringData", "/data"} {
-			was, had := mapAt(old, key)["server"]
-			if is, has := mapAt(now, key)["server"]; had && has && is != was && mapAt(now, "/metadata/labels")[gitops.ClusterSecret] == "cluster" {
+			was, had := mapAt(old, key)["server"].(string)
+			if is, has := mapAt(now, key)["server"].(string); had && has && is != was && mapAt(now, "/metadata/labels")[gitops.ClusterSecret] == "cluster" {
 				return "the address of this cluster changes: what Argo CD deploys there is not compared with what the new address has",
 					key + "/server"
 			}

@@ -28,7 +28,7 @@ func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*en
 	if len(in.Decision.Proposed) == 0 {
 		return nil, nil
 	}
-	merged := in.Decision.Merged(in.Decision.Effective)
+	merged := in.Decision.merged(in.Decision.Effective)
 	without := in.Policies.Bind(merged, in.Declared)
 	with := in.Policies.Bind(slices.Concat(merged, in.Decision.Proposed), in.Declared)
 	resources, roots, all := in.Declared.Sample(ctx, beyondRoots, beyondObjects)

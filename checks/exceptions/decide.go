@@ -114,8 +114,8 @@ func (d *Decision) add(e *engine.Exception, f fate, in Input) {
 // IsProposed reports whether the change introduces an exception.
 func (d *Decision) IsProposed(e *engine.Exception) bool { return slices.Contains(d.Proposed, e) }
 
-// Merged returns the exceptions that the change does not introduce.
-func (d *Decision) Merged(lists ...[]*engine.Exception) []*engine.Exception {
+// merged returns the exceptions that the change does not introduce.
+func (d *Decision) merged(lists ...[]*engine.Exception) []*engine.Exception {
 	return slices.DeleteFunc(slices.Concat(lists...), d.IsProposed)
 }
 

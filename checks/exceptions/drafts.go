@@ -214,7 +214,7 @@ func (d *drafter) draft(ctx context.Context, taken map[string]bool) (out report.
 // HomeOf returns where drafted exceptions go: beside those of the base, or else where the settings say.
 func HomeOf(d *Decision, named []string) Home {
 	folder, namespace := "exceptions", ""
-	if merged := d.Merged(d.Effective, d.Inactive); len(merged) > 0 {
+	if merged := d.merged(d.Effective, d.Inactive); len(merged) > 0 {
 		folder, namespace = path.Dir(merged[0].Path), merged[0].Namespace
 		if slices.ContainsFunc(merged, func(e *engine.Exception) bool { return e.Namespace != namespace }) {
 			namespace = ""

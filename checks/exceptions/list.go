@@ -21,7 +21,7 @@ type Known struct {
 
 // Active lists the merged exceptions in effect, sorted by place, with the number of findings that each covers.
 func Active(d *Decision, findings []report.Finding) (list []report.Active) {
-	for _, e := range byPlace(d.Merged(d.Effective)) {
+	for _, e := range byPlace(d.merged(d.Effective)) {
 		x := report.Active{Name: e.FullName(), Path: e.Path, Line: e.Line, Expires: d.Ends(e)}
 		for _, f := range findings {
 			if covers(e, f) {

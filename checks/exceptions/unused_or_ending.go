@@ -50,7 +50,7 @@ func (u *Usage) Note(a *review.Answer) {
 // Cleanup lists the merged exceptions that are unused, expired or about to expire. It lists unused ones only with
 // whole, which says that everything was rendered and evaluated.
 func (u *Usage) Cleanup(d *Decision, policies *engine.Policies, whole bool, now time.Time) (list []report.Cleanup) {
-	for _, e := range byPlace(d.Merged(d.Effective, d.Inactive)) {
+	for _, e := range byPlace(d.merged(d.Effective, d.Inactive)) {
 		x := report.Cleanup{Name: e.FullName(), Path: e.Path, Line: e.Line, Expires: d.Ends(e), Covers: len(u.covers[e])}
 		x.Expired = d.State(e) == report.Expired
 		x.Soon = !x.Expired && !x.Expires.IsZero() && x.Expires.Sub(now) <= soon

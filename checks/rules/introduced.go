@@ -58,13 +58,21 @@ func Introduce(t *diff.Trees, heads []*Sources, tip *Sources, bases ...*Sources)
 }
 
 // further reports whether a change takes a file of exceptions to a cluster that there was before, and that did not have it
-// by the base branch.
+// by the base branch; also, whether it goes to some clusters there, and at the head nothing tells to which.
 func further(t *diff.Trees, file string) bool {
 	if t.Base.ID == "" || t.Rules.Blob(file) == "" {
 		return false
 	}
-	had := append(diff.Have(t.Rules.Roots, file), diff.Have(t.Base.Roots, file)...)
-	return len(had) > 0 && slices.ContainsFunc(diff.Have(t.Head.Roots, file), func(c gitops.Cluster) bool {
+	var had []gitops.Cluster
+	for _, c := range []diff.Commit{t.Rules, t.Base} {
+		list := diff.Have(c.Roots, file)
+		if len(list) == 0 && c.Blob(file) != "" { // all may have it
+			return false
+		}
+		had = append(had, list...)
+	}
+	now := diff.Have(t.Head.Roots, file)
+	return len(now) == 0 || slices.ContainsFunc(now, func(c gitops.Cluster) bool {
 		if slices.ContainsFunc(had, func(other gitops.Cluster) bool { return !c.Apart(other) }) {
 			return false
 		}

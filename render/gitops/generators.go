@@ -397,7 +397,10 @@ func secretText(secret *field, key string) (string, Position) {
 	if text := secret.get("stringData", key); text != nil {
 		return text.text(), text.Where
 	}
-	data, _ := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(secret.text("data", key)), ""))
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(secret.text("data", key)), ""))
+	if err != nil {
+		data = nil
+	}
 	return string(data), secret.position("data", key)
 }
 
