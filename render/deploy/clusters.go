@@ -120,11 +120,11 @@ func (w *worklist) clustersOfObject(one *Deployment, passed map[string]bool) (cl
 		}
 		clusters = append(clusters, w.clustersOf(above, passed)...)
 	}
-	if len(clusters) == 0 { // each root that includes the object may be for its own cluster
-		for _, dir := range w.index.TopLevel(w.index.Touched([]string{file}, nil), w.index.Selects) {
-			if c := w.clusterOf(dir); !slices.Contains(clusters, c) {
-				clusters = append(clusters, c)
-			}
+	known := len(clusters) > 0
+	// Each root that includes the object may be for its own cluster where nothing tells who deploys it.
+	for _, dir := range w.index.TopLevel(w.index.Touched([]string{file}, nil), w.index.Selects) {
+		if c := w.clusterOf(dir); !slices.Contains(clusters, c) && !(known && w.isSent(dir)) {
+			clusters = append(clusters, c)
 		}
 	}
 	if len(clusters) == 0 {

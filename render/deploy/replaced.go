@@ -72,8 +72,10 @@ func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*
 }
 
 // contest lists kustomizations that are deployed as they are and have objects which something else changes on another
-// way to a cluster, once: an overlay, or another deployment. Both versions of these objects exist.
+// way to a cluster, once: an overlay, or another deployment. Both versions of these objects exist. It also adds, once,
+// what the objects deploy in kustomizations that no object deploys, for a cluster elsewhere, and lists that.
 func (w *worklist) contest() (list []*Deployment) {
+	deploying, context := gitops.Kinds()
 	for _, p := range w.index.Deploying.Files() {
 		w.mu.Lock()
 		replaced := w.replaced[p]
@@ -96,6 +98,18 @@ func (w *worklist) contest() (list []*Deployment) {
 					list = append(list, one)
 				}
 			}
+		}
+		if !replaced {
+			continue
+		}
+		for _, dir := range w.index.TopLevel(including, w.index.Selects) {
+			root := roots.Root{Path: dir}
+			if w.contests[dir] || slices.Contains(shaping, root) || w.isSent(dir) {
+				continue
+			}
+			w.contests[dir] = true
+			added, _ := w.add(nil, w.rendered(root, deploying).objects, func() []gitops.Object { return w.rendered(root, context).objects })
+			list = append(list, added...)
 		}
 	}
 	return list

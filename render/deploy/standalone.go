@@ -76,10 +76,14 @@ func (s *Set) Deploys(p string) bool {
 
 // IsDeployed reports whether a live object deploys the kustomization of a folder, or one that includes it.
 func (s *Set) IsDeployed(dir string) bool {
-	w := s.found()
-	return w.composes(dir) || slices.ContainsFunc(s.Ancestors(map[string]bool{dir: true}), func(up string) bool {
+	return s.found().isSent(dir)
+}
+
+// isSent is IsDeployed, of what is known so far.
+func (w *worklist) isSent(dir string) bool {
+	return w.composes(dir) || slices.ContainsFunc(w.index.Ancestors(map[string]bool{dir: true}), func(up string) bool {
 		return slices.ContainsFunc(w.ancestors(up), func(one *Deployment) bool {
-			return one.Release == nil && one.External == nil && (one.Path == up || one.has(up)) && w.isLive(one)
+			return one.Release == nil && one.External == nil && one.includes(up) && w.isLive(one)
 		})
 	})
 }

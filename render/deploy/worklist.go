@@ -38,7 +38,7 @@ type worklist struct {
 	mu       sync.Mutex
 	followed map[string]bool // by ID: the deployments whose objects were read
 	replaced map[string]bool // files with objects that a deployment changes, see arrived
-	contests map[string]bool // by ID: see contest
+	contests map[string]bool // by ID or folder: see contest
 	byPath   map[string][]*Deployment
 	composed map[string][]*Deployment // by the folder of a component that the object adds
 	byID     map[string]*Deployment
