@@ -43,6 +43,7 @@ require (
 	github.com/chromedp/chromedp v0.14.2
 	github.com/fluxcd/pkg/envsubst v1.8.0
 	github.com/fxamacker/cbor/v2 v2.9.1
+	github.com/klauspost/compress v1.20.3
 	github.com/opencontainers/image-spec v1.1.1
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	helm.sh/helm/v4 v4.3.1
@@ -120,7 +121,6 @@ require (
 	github.com/huandu/xstrings v1.5.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
-	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/minio/highwayhash v1.0.4 // indirect
 	github.com/mitchellh/copystructure v1.2.0 // indirect
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect

@@ -23,7 +23,7 @@ func (w *worklist) unlink() {
 		}
 		clusters := w.reaches(one)
 		if slices.ContainsFunc(all, func(other *Deployment) bool {
-			return other.From == "" && other.Where.Path == real && other.says(one.Object, one.Name, one.Source, one.own()) &&
+			return other.From == "" && other.Where.Path == real && other.says(one.Object, one.Name, one.Source, one.own) &&
 				!slices.ContainsFunc(clusters, func(c gitops.Cluster) bool { return !slices.Contains(w.reaches(other), c) })
 		}) {
 			leading = append(leading, one)

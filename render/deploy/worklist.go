@@ -280,7 +280,7 @@ func (w *worklist) put(one *Deployment) bool {
 // none. The first object of a cluster often deploys itself.
 func (d *Deployment) repeated(one *gitops.Deployment) *Deployment {
 	for ; d != nil; d = d.from {
-		if d.says(one.Object, one.Name, one.Source, one.Digest()) {
+		if d.says(one.Object, one.Name, one.Source, one.Digest) {
 			return d
 		}
 	}
@@ -288,8 +288,8 @@ func (d *Deployment) repeated(one *gitops.Deployment) *Deployment {
 }
 
 // says reports whether a deployment has the same object, name, source and digest.
-func (d *Deployment) says(object gitops.Reference, name string, source int, digest string) bool {
-	return d.Object == object && d.Name == name && d.Source == source && d.own() == digest
+func (d *Deployment) says(object gitops.Reference, name string, source int, digest func() string) bool {
+	return d.Object == object && d.Name == name && d.Source == source && d.own() == digest()
 }
 
 // of returns the deployment of a root, nil where the tree has none.

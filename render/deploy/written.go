@@ -60,7 +60,7 @@ func (w *worklist) readFile(p string, names []string) (list []gitops.Object, ok 
 	memory, key := w.cache.Memory(), fmt.Sprint(p, " ", e.ID, " ", w.limits.Source)
 	objects, known := env.Get[[]writtenObject](memory, writtenTable, key, nil)
 	if !known {
-		if data, _, err := w.index.Tree().ReadFile(p); err != nil || !holdsAny(graph.Plain(p, data, w.limits.Source), names) {
+		if data, _, err := w.index.Tree().ReadFile(p); err != nil || graph.IsPlain(data) && !holdsAny(data, names) {
 			return nil, false
 		}
 		deploying, context := gitops.Kinds()

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fxamacker/cbor/v2"
+	"github.com/klauspost/compress/s2"
 )
 
 // Memory caches results in the process and, with a Disk, between processes. Results are in tables, by key, each with
@@ -39,7 +40,7 @@ type Table struct {
 
 const (
 	maxVersions = 4        // results per key: for some pull requests and their base
-	maxTable    = 16 << 20 // bytes of a table on disk
+	maxTable    = 16 << 20 // compressed bytes of a table on disk
 	maxApart    = 32 << 20 // bytes of an entry of a table with Apart
 	maxRecords  = 20_000   // keys per table
 	maxRead     = 4 << 20  // encoded bytes of decoded values in memory, which take many times as much
@@ -53,7 +54,7 @@ type table struct {
 
 // record is one result.
 type record struct {
-	asked, data []byte // data is nil for a result that stays in the process
+	asked, data []byte // data is compressed (S2), and nil for a result that stays in the process
 	value       any    // decoded data; nil: not decoded
 	used        bool   // in this process
 }
@@ -141,10 +142,11 @@ func find[T any](m *Memory, of Table, key string, now Answerer) (value T, asked 
 		defer t.mu.Unlock()
 		r.used = true
 		if r.value == nil {
-			if !Decode(r.data, &value) {
+			data, err := s2.Decode(nil, r.data)
+			if err != nil || !Decode(data, &value) {
 				return *new(T), nil, false // value may have parts
 			}
-			if !of.Apart && m.hold(r.data) {
+			if !of.Apart && m.hold(data) {
 				r.value = value
 			}
 			return value, r.asked, true
@@ -175,7 +177,10 @@ func Put[T any](m *Memory, of Table, key string, asked Asked, value T) {
 		return
 	}
 	data := Encode(value)
-	r := &record{asked: asked.encode(), data: data, used: true}
+	r := &record{asked: asked.encode(), used: true}
+	if data != nil { // places repeat paths
+		r.data = s2.Encode(nil, data)
+	}
 	if of.Apart {
 		if data != nil {
 			m.keepApart(of, key, r)

@@ -17,10 +17,10 @@ import (
 
 // Position is a place in the sources.
 type Position struct {
-	Path    string
-	Line    int // from 1; 0: the file as a whole
-	Column  int // from 1; 0: the line as a whole
-	EndLine int // last line of the value; 0: the same as Line
+	Path    string `json:",omitzero"`
+	Line    int    `json:",omitzero"` // from 1; 0: the file as a whole
+	Column  int    `json:",omitzero"` // from 1; 0: the line as a whole
+	EndLine int    `json:",omitzero"` // last line of the value; 0: the same as Line
 }
 
 // Object is a manifest of the repository, from a file or from a rendering. Each of its fields has a place.

@@ -15,18 +15,18 @@ import (
 // field is a JSON value with its place. It is not changed once it is made. Its fields are exported because evaluations are
 // cached.
 type field struct {
-	Scalar  any               // nil, string, bool, int64 or float64; not used for a map or a list
-	Keys    []string          // of a map, in order
-	Fields  map[string]*field // not nil: a map
-	Items   []*field
-	List    bool
-	Unknown bool // result of a template that depends on values which only the cluster has
-	Where   Position
-	Inside  *Position // place in the source of Layer.Want, if the value is not in this repository
-	Value   *Position // where the value is written that a template of an ApplicationSet prints here; nil: unknown, or here
-	Lines   []printed // of a block of several lines that such a template prints: where its lines are from
+	Scalar  any               `json:",omitzero"` // nil, string, bool, int64 or float64; not used for a map or a list
+	Keys    []string          `json:",omitzero"` // of a map, in order
+	Fields  map[string]*field `json:",omitzero"` // not nil: a map
+	Items   []*field          `json:",omitzero"`
+	List    bool              `json:",omitzero"`
+	Unknown bool              `json:",omitzero"` // result of a template that depends on values which only the cluster has
+	Where   Position          `json:",omitzero"`
+	Inside  *Position         `json:",omitzero"` // place in the source of Layer.Want, if the value is not in this repository
+	Value   *Position         `json:",omitzero"` // where the value is written that a template of an ApplicationSet prints here; nil: unknown, or here
+	Lines   []printed         `json:",omitzero"` // of a block of several lines that such a template prints: where its lines are from
 	// Below is where the scalars in a value are written that such a template prints as JSON or YAML, by their names in it.
-	Below map[string]Position
+	Below map[string]Position `json:",omitzero"`
 }
 
 // MaxDepth limits the nesting of values. Deeper values are left out.

@@ -227,8 +227,8 @@ func first(list []*field) *field {
 // agree reports whether all objects have the same values in some fields.
 func agree(list []*field, keys ...string) bool {
 	for _, key := range keys {
-		for _, f := range list {
-			if digest(f.get(key)) != digest(list[0].get(key)) {
+		for i, f := range list[min(1, len(list)):] {
+			if digest(f.get(key)) != digest(list[i].get(key)) {
 				return false
 			}
 		}

@@ -26,11 +26,16 @@ func encodes(data []byte) bool {
 	return bytes.Contains(data, []byte("!binary")) || bytes.Contains(data, []byte(":binary"))
 }
 
+// IsPlain reports whether the bytes of a file have the text of each of its scalars.
+func IsPlain(data []byte) bool {
+	wide := bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
+	return !wide && !escapes(data) && !encodes(data)
+}
+
 // Plain returns a text in which each scalar of a file can be searched. If scalars may have escapes or base64, or the
 // file is not UTF-8, the decoded scalars follow the text, each on its own line.
 func Plain(p string, data []byte, limits doc.Limits) []byte {
-	wide := bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
-	if !wide && !escapes(data) && !encodes(data) {
+	if IsPlain(data) {
 		return data
 	}
 	documents, err := doc.Parse(p, data, limits)
