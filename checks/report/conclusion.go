@@ -138,7 +138,7 @@ func (r *Report) title() string {
 		{kinds, "kind is not checked against its definition", "kinds are not checked against their definitions"},
 	})
 	if baseProblems > 0 {
-		parts = append(parts, "the policies or settings of the base branch have errors")
+		parts = append(parts, "some policies or settings of the base branch cannot be used")
 	} else if rules > 0 {
 		parts = append(parts, "the settings name files that do not exist")
 	}

@@ -24,7 +24,7 @@ func TestConclude(t *testing.T) {
 		{"rules apply to some resources of the whole branch", Report{All: true, Stats: Stats{Policies: 1, Resources: 4, Met: 3}}, Success,
 			"4 resources checked, no violations: rules apply to 3 of 4 resources"},
 		{"broken policies", Report{Stats: checked, NotChecked: []NotChecked{{Rules: true}, {}}}, Neutral,
-			"1 deployment is not checked, the policies or settings of the base branch have errors"},
+			"1 deployment is not checked, some policies or settings of the base branch cannot be used"},
 		{"unchecked, and the settings let it fail", Report{Stats: checked, NotChecked: []NotChecked{{Root: "a"}, {Root: "b", Fails: true}}}, Failure,
 			"2 deployments are not checked"},
 		{"no policies", Report{Stats: Stats{Resources: 2}}, Neutral, "No policies in this repository: nothing was checked"},
