@@ -34,6 +34,11 @@ func (c *chartPlaces) field(s spot) origin.Place {
 	}
 	at, length := s.part.text.extent(s)
 	found := c.at(s, at, length)
+	if quotes := `""`; s.value.Value == "" && length == len(quotes) {
+		if inside := c.at(s, at+1, 0); len(inside) > 0 {
+			at, length, found = at+1, 0, inside
+		}
+	}
 	p, ok := c.decide(s, wordsFirst(found, s.part.text.Text[at:at+length]))
 	if !ok {
 		return near
@@ -124,7 +129,7 @@ func (c *chartPlaces) unsure(found []trace.Origin) (origin.Place, bool) {
 			continue
 		}
 		set, _ := c.layers.At(o.Path)
-		if u, ok := c.values.Unsure(userPath(set, o.Path)); ok {
+		if u, ok := c.values.Unsure(userPath(set, o.Path)); ok && u.Path != nil { // not a whole layer, which may set any
 			return placeAt(u.Where, "values"), true
 		}
 	}

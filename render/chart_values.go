@@ -20,12 +20,6 @@ func (c *chartPlaces) value(at []string, key bool) (origin.Place, bool) {
 		return c.deployedBy, false
 	}
 	set, ok := c.layers.At(at)
-	if c.values != nil {
-		if u, unsure := c.values.Unsure(userPath(set, at)); unsure {
-			p := placeAt(u.Where, "values")
-			return p, true
-		}
-	}
 	if ok && set.User && c.values != nil {
 		if p, ok := c.user(c.values, set.Path, key, "values"); ok {
 			c.weaker(&p, at, set)
