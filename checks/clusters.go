@@ -139,6 +139,9 @@ func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 	if o.cluster == "" && len(o.rules.Policies.List()) == 0 && !out.All {
 		out.NotChecked = append(out.NotChecked, o.unassigned()...)
 	}
+	if !out.All {
+		out.NotChecked = append(out.NotChecked, o.unapproved()...)
+	}
 	for _, p := range o.problems {
 		if !hasProblem(o.rules.standing, p) {
 			out.Fail(p)
@@ -166,6 +169,34 @@ func (o *outcome) unassigned() (list []report.NotChecked) {
 		list = append(list, report.NotChecked{Root: p.Root.Name(), Path: by[0].Where.Path, Line: by[0].Where.Line, Changed: true,
 			Reason: "this deployment belongs to no cluster of the settings, so no policy judges it: name its files under " +
 				"clusters in .lintel.yaml"})
+	}
+	return list
+}
+
+// unapproved lists the exceptions that the change brings to a cluster although they do not count here, so that nobody is asked to
+// approve them: those that a chart or a patch makes, or that the settings do not name.
+func (o *outcome) unapproved() (list []report.NotChecked) {
+	var counted []engine.RuleDocument
+	for _, s := range append(slices.Clone(o.rules.proposals), o.rules.before) {
+		counted = append(counted, rules.Documents(s.Exceptions, true)...)
+	}
+	for _, p := range o.pairs.list {
+		if p.New == nil {
+			continue
+		}
+		x, ok := rules.Uncounted(p.New, counted)
+		if !ok {
+			continue
+		}
+		if p.Old != nil {
+			if _, changed := rules.Uncounted(p.Old, []engine.RuleDocument{x}); !changed {
+				continue
+			}
+		}
+		at := p.New.Origin("")
+		list = append(list, report.NotChecked{Root: p.Root.Name(), Path: at.Path, Line: at.StartLine, Changed: o.repo.trees.Changed(at.Path),
+			Reason: "it deploys the exception " + x.FullName() + ", which does not count here, so nobody is asked to approve it: write " +
+				"it in a manifest where exceptions count"})
 	}
 	return list
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -87,6 +90,21 @@ func (out *Sources) brought(ctx context.Context, c diff.Commit) error {
 		out.Policies = append(out.Policies, from[id])
 	}
 	return nil
+}
+
+// Uncounted returns the exception in a rendered object, if none of some exceptions has its terms: a chart or a patch makes it.
+func Uncounted(res *render.Resource, counted []engine.RuleDocument) (exception engine.RuleDocument, ok bool) {
+	if id := admission.IdentityOf(res.Object); !engine.IsRule(id.Group, id.Kind) {
+		return exception, false
+	}
+	file, err := ruleSource(res)
+	if err != nil {
+		return exception, false // it cannot be written as YAML, so no cluster gets it
+	}
+	for _, d := range Documents([]Source{{File: file}}, true) {
+		return d, !slices.ContainsFunc(counted, d.SameTerms)
+	}
+	return exception, false
 }
 
 // blocks matches a policy that may block a request. Where releases differ, it counts before one that does not.

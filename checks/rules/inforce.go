@@ -11,10 +11,11 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// exceptionMark is a text that every file with an exception contains.
+// exceptionMark is a text that every file with an exception contains if it is plain (see graph.IsPlain).
 var exceptionMark = []byte("PolicyException")
 
 // inForce finds the exceptions of a commit that a cluster has: those of files that the settings name or that a root
@@ -58,10 +59,11 @@ func (out *Sources) exceptions(ctx context.Context, c diff.Commit) error {
 		if err != nil {
 			return err
 		}
-		if !bytes.Contains(data, exceptionMark) {
+		s := Source{File: File{Path: p, Data: data}}
+		if !bytes.Contains(data, exceptionMark) && (graph.IsPlain(data) || len(Documents([]Source{s}, true)) == 0) {
 			continue
 		}
-		if err := f.file(ctx, Source{File: File{Path: p, Data: data}}); err != nil {
+		if err := f.file(ctx, s); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -13,10 +14,22 @@ type Requester struct {
 	Roles, ClusterRoles []string
 }
 
-// Requester maps the author's account and teams to a user of the cluster. An account that is not listed keeps its name;
-// every user is in the groups that all users of a cluster are in.
+// Requester maps the author's account and teams to a user of the cluster. An account that is not listed keeps its name,
+// unless that is the name of the user of another account: then it has none. Every user is in the groups that all users of
+// a cluster are in. Names of accounts are compared without regard to case, as on GitHub.
 func (s *Settings) Requester(u report.User) Requester {
 	r := Requester{Info: admission.UserInfo{Username: u.Login}}
+	var mine Identity
+	for account, i := range s.Identities.Users {
+		if strings.EqualFold(account, u.Login) {
+			mine = i
+		} else if i.Username == u.Login {
+			r.Info.Username = ""
+		}
+	}
+	if i, listed := s.Identities.Users[u.Login]; listed {
+		mine = i
+	}
 	add := func(i Identity) {
 		if i.Username != "" {
 			r.Info.Username = i.Username
@@ -30,7 +43,7 @@ func (s *Settings) Requester(u report.User) Requester {
 		i.Username = "" // a team is not a user
 		add(i)
 	}
-	add(s.Identities.Users[u.Login])
+	add(mine)
 	r.Info = r.Info.Completed()
 	for _, list := range []*[]string{&r.Info.Groups, &r.Roles, &r.ClusterRoles} {
 		slices.Sort(*list)

@@ -144,6 +144,13 @@ func TestUser(t *testing.T) {
 		!slices.Equal(r.UserInfo.Groups, []string{"system:authenticated"}) {
 		t.Errorf("got %+v", r)
 	}
+	if r := s.Requester(report.User{Login: "Olga"}); r.Info.Username != "olga@x" {
+		t.Errorf("got %+v", r) // GitHub's names have no case
+	}
+	s.Identities.Users["olga"] = Identity{Username: "bob"}
+	if r := s.Requester(report.User{Login: "bob"}); r.Info.Username != "" {
+		t.Errorf("got %+v", r) // bob of the cluster is olga
+	}
 	s.Identities.Users["bob"] = Identity{Username: "system:serviceaccount:ci:bob"}
 	if r := s.Requester(report.User{Login: "bob"}).Request(admission.Create); !slices.Equal(r.UserInfo.Groups,
 		[]string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:ci"}) {
