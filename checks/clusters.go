@@ -11,6 +11,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -136,11 +138,8 @@ func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 			out.Clusters = append(out.Clusters, o.cluster)
 		}
 	}
-	if o.cluster == "" && len(o.rules.Policies.List()) == 0 && !out.All {
-		out.NotChecked = append(out.NotChecked, o.unassigned()...)
-	}
 	if !out.All {
-		out.NotChecked = append(out.NotChecked, o.unapproved()...)
+		out.NotChecked = append(out.NotChecked, append(o.unassigned(), o.unapproved()...)...)
 	}
 	for _, p := range o.problems {
 		if !hasProblem(o.rules.standing, p) {
@@ -153,22 +152,38 @@ func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 	}
 }
 
-// unassigned lists what the change begins to deploy outside of the clusters of the settings, where only these have policies.
+// unassigned lists the changed roots outside of the clusters of the settings with objects that no rule of the top level applies to,
+// where clusters have policies, and the settings name none for what is outside of them.
 func (o *outcome) unassigned() (list []report.NotChecked) {
 	t, s := o.repo.trees, o.repo.settings
-	if !slices.ContainsFunc(s.ClusterNames(), func(name string) bool { return len(s.Clusters[name].Policies) > 0 }) {
+	if o.cluster != "" || len(s.Policies) > 0 && len(o.rules.Policies.List()) > 0 ||
+		!slices.ContainsFunc(s.ClusterNames(), func(name string) bool { return len(s.Clusters[name].Policies) > 0 }) {
 		return nil
 	}
-	clustersOf, seen := s.Of(t.Base.Roots), map[roots.Root]bool{}
+	clustersOf, seen, met := s.Of(t.Base.Roots), map[roots.Root]bool{}, map[deployed]bool{}
+	o.answers.met(met)
+	deploying, _ := gitops.Kinds()
 	for _, p := range o.pairs.list {
-		by := t.Head.Roots.Deployers(p.Root)
-		if seen[p.Root] || p.New == nil || len(by) == 0 || t.Base.Roots.Has(p.Root) && clustersOf(p.Root)[0] == "" {
+		if seen[p.Root] || p.New == nil || isRule(p) {
 			continue
 		}
+		if id := admission.IdentityOf(p.New.Object); met[deployed{p.Root, id}] || slices.Contains(deploying, id.Kind) {
+			continue // what it deploys has a root of its own
+		}
 		seen[p.Root] = true
-		list = append(list, report.NotChecked{Root: p.Root.Name(), Path: by[0].Where.Path, Line: by[0].Where.Line, Changed: true,
+		n := report.NotChecked{Root: p.Root.Name(), Before: t.Base.Roots.Has(p.Root) && clustersOf(p.Root)[0] == "",
 			Reason: "this deployment belongs to no cluster of the settings, so no policy judges it: name its files under " +
-				"clusters in .lintel.yaml"})
+				"clusters in .lintel.yaml"}
+		if by := t.Head.Roots.Deployers(p.Root); len(by) > 0 {
+			n.Path, n.Line = by[0].Where.Path, by[0].Where.Line
+		} else {
+			at := p.New.Origin("")
+			n.Path, n.Line = at.Path, at.StartLine
+		}
+		if n.Changed = t.Changed(n.Path); n.Before {
+			n.Reason += " (also so in the base)"
+		}
+		list = append(list, n)
 	}
 	return list
 }
