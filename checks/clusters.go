@@ -3,6 +3,7 @@ package checks
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/diff"
@@ -191,20 +192,22 @@ func (o *outcome) unassigned() (list []report.NotChecked) {
 // unapproved lists the exceptions that the change brings to a cluster although they do not count here, so that nobody is asked to
 // approve them: those that a chart or a patch makes, or that the settings do not name.
 func (o *outcome) unapproved() (list []report.NotChecked) {
-	var counted []engine.RuleDocument
-	for _, s := range append(slices.Clone(o.rules.proposals), o.rules.before) {
-		counted = append(counted, rules.Documents(s.Exceptions, true)...)
-	}
+	counted := sync.OnceValue(func() (all []engine.RuleDocument) {
+		for _, s := range append(slices.Clone(o.rules.proposals), o.rules.before) {
+			all = append(all, rules.Documents(s.Exceptions, true)...)
+		}
+		return all
+	})
 	for _, p := range o.pairs.list {
 		if p.New == nil {
 			continue
 		}
-		x, ok := rules.Uncounted(p.New, counted)
-		if !ok {
+		x, ok := rules.ExceptionIn(p.New)
+		if !ok || slices.ContainsFunc(counted(), x.SameTerms) {
 			continue
 		}
 		if p.Old != nil {
-			if _, changed := rules.Uncounted(p.Old, []engine.RuleDocument{x}); !changed {
+			if old, had := rules.ExceptionIn(p.Old); had && old.SameTerms(x) {
 				continue
 			}
 		}

@@ -92,19 +92,17 @@ func (out *Sources) brought(ctx context.Context, c diff.Commit) error {
 	return nil
 }
 
-// Uncounted returns the exception in a rendered object, if none of some exceptions has its terms: a chart or a patch makes it.
-func Uncounted(res *render.Resource, counted []engine.RuleDocument) (exception engine.RuleDocument, ok bool) {
+// ExceptionIn returns the exception that a rendered object is; false for any other object.
+func ExceptionIn(res *render.Resource) (engine.RuleDocument, bool) {
 	if id := admission.IdentityOf(res.Object); !engine.IsRule(id.Group, id.Kind) {
-		return exception, false
+		return engine.RuleDocument{}, false
 	}
-	file, err := ruleSource(res)
-	if err != nil {
-		return exception, false // it cannot be written as YAML, so no cluster gets it
+	data, err := res.YAML()
+	list := Documents([]Source{{File: File{Data: data}}}, true)
+	if err != nil || len(list) != 1 {
+		return engine.RuleDocument{}, false // what cannot be written as YAML reaches no cluster
 	}
-	for _, d := range Documents([]Source{{File: file}}, true) {
-		return d, !slices.ContainsFunc(counted, d.SameTerms)
-	}
-	return exception, false
+	return list[0], true
 }
 
 // blocks matches a policy that may block a request. Where releases differ, it counts before one that does not.
