@@ -127,7 +127,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if len(problems) > 0 && !old.Partial {
 			out.Unseen = old.Reads
 		}
-		if inHead && !at.moves() && (len(problems) == 0 || old.Partial) && s.Head.Same(old) {
+		if inHead && !at.moves() && (len(problems) == 0 || old.Partial && !s.concernsMore(root, old)) && s.Head.Same(old) {
 			out.Deployed, out.Known, out.Base = before, len(problems) == 0, nil
 			out.Now, out.From = s.Head.Uses(old), append(out.From, s.Head.Renderer.Repositories(old)...)
 			return out, nil // no file that it reads changed
@@ -189,6 +189,18 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		at.place(p)
 	}
 	return out, nil
+}
+
+// concernsMore reports whether the change touches a file that a root names and that its partial rendering did not read, as something
+// is missing: the values of a chart, for example.
+func (s Sides) concernsMore(root roots.Root, partial *render.Rendering) bool {
+	paths, _ := s.Trees.Touched()
+	return slices.ContainsFunc(paths, func(p string) bool {
+		_, read := partial.Reads[p]
+		return !read && slices.ContainsFunc([]*deploy.Set{s.Trees.Base.Roots, s.Trees.Head.Roots}, func(set *deploy.Set) bool {
+			return set.Named(p) && slices.Contains(set.Reach([]string{p}, nil), root)
+		})
+	})
 }
 
 // withNamespace adds the Namespace that what deploys a root creates, unless the root has it.
