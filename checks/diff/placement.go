@@ -337,7 +337,8 @@ func (s Sides) Stays(p *Pair) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(d *deploy.Deployment) bool {
 		now := head.Counterpart(d)
 		if now == nil || now.Name != d.Name {
-			return !cmp.Or(now, d).Lasts && !d.Keeps(p.Old.Object, true)
+			outlives := now == nil && base.Outlives(d, head) && !s.Trees.Changed(p.Old.Origin("").Path) // and still deploys it
+			return !outlives && !cmp.Or(now, d).Lasts && !d.Keeps(p.Old.Object, true)
 		}
 		return !now.Keeps(p.Old.Object, false)
 	})
