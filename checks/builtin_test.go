@@ -22,6 +22,7 @@ spec:
     spec:
       destination: {namespace: shop}
       source: {repoURL: https://github.com/o/r, path: 'apps/{{name}}'}
+      project: default
 `
 	app = "-- apps/a/kustomization.yaml --\nresources: [a.yaml]\n" +
 		"-- apps/a/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"

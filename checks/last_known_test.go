@@ -57,7 +57,8 @@ kind: Application
 metadata: {name: remote, namespace: argocd}
 spec:
   source: {repoURL: "https://git.example.com/fleet", path: remote}
-  destination: {namespace: ops}
+  project: default
+  destination: {name: in-cluster, namespace: ops}
 `)
 	pod := func(team string) map[string]string {
 		return map[string]string{"apps/pod.yaml": podOf("shop", team, "")}

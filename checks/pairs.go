@@ -2,6 +2,7 @@ package checks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -127,30 +128,38 @@ func (p *pairs) reads(root roots.Root) map[string]string {
 	return nil
 }
 
-func (p *pairs) render(ctx context.Context) error {
-	reached := p.reached()
+// both renders roots on both sides.
+func (p *pairs) both(ctx context.Context, reached []roots.Root) ([]*diff.Root, error) {
 	errs := make([]error, len(reached))
-	p.roots = make([]*diff.Root, len(reached))
+	list := make([]*diff.Root, len(reached))
 	count := progress.From(ctx).Count("rendering", len(reached))
 	deploy.Each(len(reached), func(i int) {
 		defer count.Begin(reached[i].Name())()
-		p.roots[i], errs[i] = p.sides.Render(ctx, reached[i])
-		if r := p.roots[i]; r != nil && r.Known {
+		list[i], errs[i] = p.sides.Render(ctx, reached[i])
+		if r := list[i]; r != nil && r.Known {
 			p.declared.Rendered(r.Root, r.Deployed, r.Head...)
 		}
 	})
+	return list, errors.Join(errs...)
+}
+
+func (p *pairs) render(ctx context.Context) (err error) {
+	if p.roots, err = p.both(ctx, p.reached()); err != nil {
+		return err
+	}
+	uncovered, err := p.both(ctx, p.sides.Uncovered(p.roots))
+	if err != nil {
+		return err
+	}
+	p.roots = append(p.roots, slices.DeleteFunc(uncovered, func(r *diff.Root) bool { return len(r.Pairs) == 0 })...)
 	var list, moved []*diff.Pair
-	for i, r := range p.roots {
-		if errs[i] != nil {
-			return errs[i]
-		}
+	for _, r := range p.roots {
 		list, moved = append(list, r.Pairs...), append(moved, r.Moved...)
 		p.warnings = append(p.warnings, diff.Problems("", r.Notes...)...)
 	}
 	stays := p.sides.Trees.Head.Roots.Has
 	gone := slices.DeleteFunc(slices.Concat(list, moved), func(p *diff.Pair) bool { return p.New != nil })
 	var alone []*diff.Pair
-	var err error
 	if p.list, err = p.sides.Kept(ctx, diff.Join(list, moved, stays, p.tookOver)); err != nil {
 		return err
 	}

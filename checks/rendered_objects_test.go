@@ -113,7 +113,7 @@ func TestRenderedObjectsOfABranch(t *testing.T) {
 	head := r.Commit(pods + "-- apps/kustomization.yaml --\nresources: [a.yaml]\n-- apps/a.yaml --\n" + goodPod +
 		"-- argo/base/kustomization.yaml --\nresources: [web.yaml]\n-- argo/base/web.yaml --\n" +
 		"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec:\n" +
-		"  destination: {namespace: n}\n  source: {repoURL: https://example.com/r, path: apps}\n" +
+		"  project: default\n  destination: {name: in-cluster, namespace: n}\n  source: {repoURL: https://example.com/r, path: apps}\n" +
 		"-- argo/prod/kustomization.yaml --\nresources: [../base]\npatches: [{target: {kind: Application}, patch: '[{\"op\": " +
 		`"add", "path": "/spec/source/kustomize", "value": {"images": ["x=x:latest"]}}]'}]` + "\n")
 	rep := check(t, r, report.Change{Rules: head, Head: head, All: true})
@@ -127,7 +127,7 @@ func TestRenderedObjectsOfABranch(t *testing.T) {
 func TestObjectsThatDeployAFolderCreateAllOfIt(t *testing.T) {
 	application := func(name, kustomize string) string {
 		return "-- argo/" + name + ".yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + name +
-			"}\nspec:\n  destination: {namespace: shop}\n  source: {repoURL: https://example.com/r, path: apps" + kustomize + "}\n"
+			"}\nspec:\n  project: default\n  destination: {name: in-cluster, namespace: shop}\n  source: {repoURL: https://example.com/r, path: apps" + kustomize + "}\n"
 	}
 	const latest = `, kustomize: {images: ["x=x:latest"]}`
 	r := treetest.New(t)

@@ -41,7 +41,7 @@ func aPod(name, tag string) string {
 // argo is an Application: its source, or sources, begin at line 6.
 func argo(sources string) string {
 	return "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a, namespace: argocd}\nspec:\n" +
-		"  destination: {server: https://kubernetes.default.svc, namespace: shop}\n" + sources
+		"  destination: {server: https://kubernetes.default.svc, namespace: shop}\n" + sources + "  project: default\n"
 }
 
 // flux is an object of Flux: the given fields of its spec begin at line 6.
@@ -64,7 +64,7 @@ func appSetOf(generator, path string) string {
 	return "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: s, namespace: argocd}\nspec:\n" +
 		"  goTemplate: true\n  generators:\n  - " + generator + "\n  template:\n    metadata: {name: '{{.name}}'}\n" +
 		"    spec:\n      source: {repoURL: " + ownURL + ", path: " + path + "}\n" +
-		"      destination: {server: '{{.server}}', namespace: shop}\n"
+		"      destination: {server: '{{.server}}', namespace: shop}\n      project: default\n"
 }
 
 func against(t *testing.T, base, head sources) *report.Report {

@@ -165,15 +165,20 @@ func leave(f Facts, switched []switchable) (list []Check) {
 	return list
 }
 
-// Always returns the checks that cannot be turned off: they report issues that rendering found.
+// Always returns the checks that cannot be turned off: they report issues that rendering found, and what Argo CD rejects.
 func Always() []Check {
 	fails := func(issue render.Check, severity string) Check {
 		return issueCheck(issue, Info{string(issue), severity, engine.Fail, true})
 	}
+	rejects := fails(render.ControllerRejects, "high")
+	rendered := rejects.Violations
+	rejects.Violations = func(ctx context.Context, s Deployed) []Violation {
+		return append(rendered(ctx, s), destinations(ctx, s)...)
+	}
 	return []Check{
 		fails(render.Unprintable, "high"),
 		fails(render.EmbeddedItems, "high"),
-		fails(render.ControllerRejects, "high"),
+		rejects,
 		issueCheck(render.ControllerUnknown, Info{string(render.ControllerUnknown), "medium", engine.Unknown, false}),
 		issueCheck(render.ControllerSuspicious, Info{string(render.ControllerSuspicious), "low", engine.Fail, false}),
 		fails(deploys, "high"),

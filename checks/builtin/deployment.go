@@ -21,8 +21,9 @@ import (
 // everything they read, are left out. A problem that the change introduces is a pair with the object. A problem that
 // depends on cluster data or that the base has is in not. Advice is returned separately.
 func Deployments(ctx context.Context, s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, advice []report.Problem) {
-	now := s.Trees.Head.Roots.Problems()
-	before := knownProblems(s.Trees.Base.Roots.Problems(), now)
+	of := func(set *deploy.Set) []gitops.Problem { return append(set.Problems(), set.Twins()...) }
+	now := of(s.Trees.Head.Roots)
+	before := knownProblems(of(s.Trees.Base.Roots), now)
 	for _, p := range now {
 		old, known := before(p)
 		known = known && !s.All

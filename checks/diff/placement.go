@@ -282,6 +282,50 @@ func (s Sides) doubt(ctx context.Context, p *Pair, by map[string][]roots.Root) e
 	return nil
 }
 
+// decided lists the resources of a root that no later source of the same Application has, too: of several sources with an
+// object, Argo CD deploys that of the last one (https://argo-cd.readthedocs.io/en/stable/user-guide/multiple_sources/).
+func (s Sides) decided(ctx context.Context, set *deploy.Set, root roots.Root, list []*render.Resource) ([]*render.Resource, error) {
+	sources := set.LaterSources(root)
+	if len(sources) == 0 || slices.ContainsFunc(sources, func(later []roots.Root) bool { return len(later) == 0 }) {
+		return list, nil
+	}
+	own := make([]func(*render.Resource) bool, len(sources)) // by Application
+	for i, later := range sources {
+		var others []*render.Resource
+		for _, other := range later {
+			out, _, err := set.Render(ctx, other)
+			if err != nil {
+				return nil, err
+			}
+			others = append(others, out.Resources...)
+		}
+		own[i] = missing(others)
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(r *render.Resource) bool {
+		return hasName(r) && !slices.ContainsFunc(own, func(own func(*render.Resource) bool) bool { return own(r) })
+	}), nil
+}
+
+// Uncovered lists the other roots that may have an object which a later source of the same Application had until now.
+func (s Sides) Uncovered(list []*Root) (uncovered []roots.Root) {
+	known := map[roots.Root]bool{}
+	for _, r := range list {
+		known[r.Root] = true
+	}
+	for _, r := range list {
+		if !slices.ContainsFunc(r.Pairs, func(p *Pair) bool { return p.Operation == admission.Delete && hasName(p.Old) }) {
+			continue
+		}
+		for _, earlier := range s.Trees.Base.Roots.EarlierSources(r.Root) {
+			if !known[earlier] {
+				known[earlier] = true
+				uncovered = append(uncovered, earlier)
+			}
+		}
+	}
+	return uncovered
+}
+
 // Stays reports whether a pair deletes an object that stays in the cluster, because all that deployed it keep what they
 // stop deploying.
 func (s Sides) Stays(p *Pair) bool {
@@ -293,7 +337,8 @@ func (s Sides) Stays(p *Pair) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(d *deploy.Deployment) bool {
 		now := head.Counterpart(d)
 		if now == nil || now.Name != d.Name {
-			return !cmp.Or(now, d).Lasts && !d.Keeps(p.Old.Object, true)
+			outlives := now == nil && base.Outlives(d, head) && !s.Trees.Changed(p.Old.Origin("").Path) // and still deploys it
+			return !outlives && !cmp.Or(now, d).Lasts && !d.Keeps(p.Old.Object, true)
 		}
 		return !now.Keeps(p.Old.Object, false)
 	})

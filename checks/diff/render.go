@@ -121,16 +121,25 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if err != nil {
 			return nil, err
 		}
-		before, out.before, out.was = old.Resources, old.Resources, old
+		if before, err = s.decided(ctx, s.Base, root, old.Resources); err != nil {
+			return nil, err
+		}
+		out.before, out.was = before, old
 		out.Was, out.From = s.Base.Uses(old), s.Base.Renderer.Repositories(old)
 		out.Base, out.rest, out.Reads = problems, old.Rest, maps.Clone(old.Reads)
 		if len(problems) > 0 && !old.Partial {
 			out.Unseen = old.Reads
 		}
 		if inHead && !at.moves() && (len(problems) == 0 || old.Partial && !s.concernsMore(root, old)) && s.Head.Same(old) {
-			out.Deployed, out.Known, out.Base = before, len(problems) == 0, nil
-			out.Now, out.From = s.Head.Uses(old), append(out.From, s.Head.Renderer.Repositories(old)...)
-			return out, nil // no file that it reads changed
+			now, err := s.decided(ctx, s.Head, root, old.Resources)
+			if err != nil {
+				return nil, err
+			}
+			if slices.Equal(now, before) { // no file that it reads changed
+				out.Deployed, out.Known, out.Base = before, len(problems) == 0, nil
+				out.Now, out.From = s.Head.Uses(old), append(out.From, s.Head.Renderer.Repositories(old)...)
+				return out, nil
+			}
 		}
 	}
 	var after []*render.Resource
@@ -140,7 +149,10 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 			return nil, err
 		}
 		out.now = now
-		after, out.Head, out.Notes = now.Resources, problems, now.Notes(ctx)
+		if after, err = s.decided(ctx, s.Head, root, now.Resources); err != nil {
+			return nil, err
+		}
+		out.Head, out.Notes = problems, now.Notes(ctx)
 		out.Now, out.From = s.Head.Uses(now), append(out.From, s.Head.Renderer.Repositories(now)...)
 		if out.Reads == nil {
 			out.Reads = map[string]string{}

@@ -226,7 +226,6 @@ func (s *Set) isAbandoned(one *Deployment, earlier *Set, depth int) bool {
 		by = []*Deployment{was.from}
 	}
 	by = slices.DeleteFunc(by, func(other *Deployment) bool { return !earlier.found().isLive(other) })
-	object := map[string]any{"kind": one.Object.Kind, "metadata": map[string]any{"name": one.Object.Name, "namespace": one.Object.Namespace}}
 	if len(by) == 0 { // a kustomization that stays, and whose deployer is unknown, had it
 		file := one.file()
 		return slices.ContainsFunc(earlier.Touching([]string{was.file()}, nil), func(r roots.Root) bool {
@@ -234,9 +233,22 @@ func (s *Set) isAbandoned(one *Deployment, earlier *Set, depth int) bool {
 		})
 	}
 	return !slices.ContainsFunc(by, func(other *Deployment) bool {
-		now := s.Counterpart(other)
-		return other == was || s.IsUnseen(other) || now != nil && now.Keeps(object, false) || now == nil && other.Keeps(object, true)
+		return other == was || s.IsUnseen(other) || other.keeps(was, s)
 	})
+}
+
+// Outlives reports whether the object of a deployment stays in the cluster though a later tree has it no longer: all that deploys
+// it keeps it.
+func (s *Set) Outlives(one *Deployment, later *Set) bool {
+	by := slices.DeleteFunc(s.Holders(one), func(other *Deployment) bool { return !s.found().isLive(other) })
+	return len(by) > 0 && !slices.ContainsFunc(by, func(other *Deployment) bool { return !other.keeps(one, later) })
+}
+
+// keeps reports whether a deployment leaves the object of one that it deploys in the cluster when it stops deploying it in a
+// later tree.
+func (d *Deployment) keeps(one *Deployment, later *Set) bool {
+	now := later.Counterpart(d)
+	return now != nil && now.Keeps(one.Itself(), false) || now == nil && d.Keeps(one.Itself(), true)
 }
 
 // deployedOther reports whether the object of a deployment of a later tree deployed something before, perhaps from

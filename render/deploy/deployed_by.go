@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -48,6 +49,40 @@ func (s *Set) DeployedBy(root roots.Root) []string {
 // Deployers lists the deployments of a root.
 func (s *Set) Deployers(root roots.Root) []*Deployment {
 	return slices.DeleteFunc(s.found().at(root.Path), func(one *Deployment) bool { return one.root() != root })
+}
+
+// LaterSources lists, for each deployment of a root, the roots of the later sources of the same Application.
+func (s *Set) LaterSources(root roots.Root) (list [][]roots.Root) {
+	for _, one := range s.Deployers(root) {
+		var later []roots.Root
+		for _, other := range s.found().ordered().sources[one.application()] {
+			if other.Source > one.Source {
+				later = append(later, other.root())
+			}
+		}
+		list = append(list, later)
+	}
+	return list
+}
+
+// EarlierSources lists the roots of the earlier sources of the Applications that deploy a root.
+func (s *Set) EarlierSources(root roots.Root) (list []roots.Root) {
+	for _, one := range s.Deployers(root) {
+		if one.Source == 0 {
+			continue
+		}
+		for _, other := range s.found().sorted() {
+			if other.Source < one.Source && other.application() == one.application() {
+				list = append(list, other.root())
+			}
+		}
+	}
+	return list
+}
+
+// application identifies the Application in a cluster that a deployment is a source of.
+func (d *Deployment) application() string {
+	return fmt.Sprint(d.Object, d.Name, d.From, d.Where.Path, d.Only, d.To)
 }
 
 // Destinations lists the clusters that the objects of a root's deployments name, or the objects that deploy these.

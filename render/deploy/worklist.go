@@ -347,6 +347,7 @@ type ordered struct {
 	all      []*Deployment
 	external []*Deployment            // those that do not deploy files of the tree
 	into     map[string][]*Deployment // those whose object names a namespace, by namespace
+	sources  map[string][]*Deployment // those that are not the first source of their Application: see application
 }
 
 // sorted lists all deployments by ID.
@@ -359,8 +360,11 @@ func (w *worklist) ordered() *ordered {
 		all := slices.SortedFunc(maps.Values(w.byID), func(a, b *Deployment) int { return strings.Compare(a.id, b.id) })
 		w.byOrder = &ordered{all: all, external: slices.DeleteFunc(slices.Clone(all), func(one *Deployment) bool {
 			return one.Release == nil && one.External == nil
-		}), into: map[string][]*Deployment{}}
+		}), into: map[string][]*Deployment{}, sources: map[string][]*Deployment{}}
 		for _, one := range all {
+			if one.Source > 0 {
+				w.byOrder.sources[one.application()] = append(w.byOrder.sources[one.application()], one)
+			}
 			if one.Namespace != "" {
 				w.byOrder.into[one.Namespace] = append(w.byOrder.into[one.Namespace], one)
 			}

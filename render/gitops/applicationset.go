@@ -53,6 +53,8 @@ func (r *reader) applicationSet(root *field) *Problem {
 	r.needs, r.open = map[string]bool{}, Open{}
 	var all []set
 	var choices []any
+	var twice *Problem
+	names := map[string]bool{} // of the Applications that exist for certain
 	for i, generator := range spec.elements("generators") {
 		sets, err := e.generate(generator, nil, nil, 0)
 		if err != nil {
@@ -94,6 +96,13 @@ func (r *reader) applicationSet(root *field) *Problem {
 				}
 				continue
 			}
+			if name := known(app, "metadata", "name"); name != "" && s.needs == nil && !s.guess && !declares {
+				if names[name] && twice == nil {
+					twice = problemAt(template.position("metadata", "name"), Broken,
+						"several Applications of this ApplicationSet have the name %q: Argo CD refuses that, and changes none of them", name)
+				}
+				names[name] = true
+			}
 			before := len(r.found)
 			r.problem(r.application(app.atValues()))
 			for k := range r.found[before:] {
@@ -105,6 +114,8 @@ func (r *reader) applicationSet(root *field) *Problem {
 		}
 		all = append(all, sets...)
 	}
+	r.ask()
+	r.problem(twice)
 	r.ask(spec.get("generators"), spec.get("template"), spec.get("templatePatch"), r.open.Others)
 	if e.read { // otherwise the generators themselves contain all values
 		for _, s := range all {

@@ -230,6 +230,8 @@ type Deployment struct {
 	LeavesOut  bool            // part of the folder is left out: see Leaves
 	Suspended  bool            // the controller changes nothing until the object is resumed
 
+	Marks map[string]string // annotations that may keep the object itself in the cluster: see Itself
+
 	From      string   // the root that renders the object; empty: the object is in a file
 	Nth       int      // number among deployments of the same ID that differ
 	Only      string   // the name of the cluster that this is the deployment for, where the clusters of the object differ
@@ -447,6 +449,11 @@ func (o Options) once(object Object, wanted func(Wanted) []Object) Evaluation {
 		if root.truth("spec", "syncPolicy", "preserveResourcesOnDeletion") && !root.present("spec", "template", "metadata", "finalizers") {
 			for i := range r.found {
 				r.found[i].Orphans = true
+			}
+		}
+		if marks := marksOf(root); marks != nil {
+			for i := range r.found {
+				r.found[i].Marks = marks
 			}
 		}
 		if policy := root.text("spec", "syncPolicy", "applicationsSync"); policy == "create-only" || policy == "create-update" {

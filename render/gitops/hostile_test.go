@@ -35,7 +35,7 @@ func TestFilesAndSetsOfGeneratorsAreLimited(t *testing.T) {
 		f[fmt.Sprintf("apps/%d/config.yaml", i)] = "a: b\n"
 	}
 	set := unpack(appSet("", "  - git: {files: [{path: '**/config.yaml'}]}\n",
-		"x}\n    spec: {source: {path: '{{path}}'}}"))["set.yaml"]
+		"'{{path.basename}}'}\n    spec: {source: {path: '{{path}}'}}"))["set.yaml"]
 	documents, err := doc.Parse("set.yaml", []byte(set), doc.Limits{})
 	if err != nil {
 		t.Fatal(err)

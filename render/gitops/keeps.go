@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -25,6 +26,31 @@ func (d *Deployment) Keeps(object map[string]any, gone bool) bool {
 		return d.Orphans || has(syncOptions, "Delete=false") || has(resourcePolicy, "keep")
 	}
 	return has(syncOptions, "Prune=false") || d.Phase(object) > Applied
+}
+
+// Itself returns the object of a deployment, as far as Keeps reads it where another one deploys it.
+func (d *Deployment) Itself() map[string]any {
+	annotations := map[string]any{}
+	for key, text := range d.Marks {
+		annotations[key] = text
+	}
+	return map[string]any{"kind": d.Object.Kind, "metadata": map[string]any{
+		"name": d.Object.Name, "namespace": d.Object.Namespace, "annotations": annotations}}
+}
+
+// marksOf returns the Marks of an object, nil where it has none.
+func marksOf(root *field) (marks map[string]string) {
+	for _, key := range []string{syncOptions, fluxGroup + "/prune"} {
+		text := cmp.Or(root.text("metadata", "annotations", key), root.text("metadata", "labels", key))
+		if text == "" {
+			continue
+		}
+		if marks == nil {
+			marks = map[string]string{}
+		}
+		marks[key] = text
+	}
+	return marks
 }
 
 // Forces reports whether an object that cannot be updated is deleted and created again. The deployment or an annotation

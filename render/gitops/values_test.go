@@ -426,9 +426,9 @@ func TestPlacesOfElementsThatATemplatePrints(t *testing.T) {
 	} {
 		_, list, problems := read(t, appSet("  goTemplate: true\n", "  - matrix:\n      generators:\n"+
 			"      - git: {repoURL: 'https://example.com/o/r', files: [{path: fleet.yaml}]}\n      - list: {elementsYaml: '"+text+"'}\n",
-			"'{{.name}}'}\n    spec:\n      source:\n        repoURL: https://example.com/o/r\n        path: apps/a\n"+
+			"'{{.name}}{{.n}}'}\n    spec:\n      source:\n        repoURL: https://example.com/o/r\n        path: apps/a\n"+
 				"        kustomize: {namePrefix: '{{ .tag }}'}\n      destination: {name: '{{ .name }}', namespace: x}")+
-			"-- fleet.yaml --\nclusters:\n- name: one\n  tag: x\n- name: one\n  tag: x\n-- apps/a/kustomization.yaml --\nresources: []\n")
+			"-- fleet.yaml --\nclusters:\n- name: one\n  tag: x\n  n: 1\n- name: one\n  tag: x\n  n: 2\n-- apps/a/kustomization.yaml --\nresources: []\n")
 		if len(list) == 0 || len(problems) > 0 {
 			t.Fatalf("%s: %v %s", text, list, messages(problems))
 		}
