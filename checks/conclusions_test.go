@@ -20,7 +20,7 @@ import (
 // The base has the files of the folders PART, and those of NAME.base. The change writes the files of PART.next and of
 // NAME. The base branch then has what NAME.tip changes of the base. A file that says only "DELETE" is removed, one that says "LINK target" is a symlink. The report must contain
 // each text: in a finding as "OPERATION Kind namespace/name at FILE:LINE", or in what it says about files, or "N findings", "the change proposes
-// POLICY changed", or "the change proposes no rules". Each attack stands beside a similar harmless change.
+// POLICY changed", or "the change proposes no rules", or what the preview says. Each attack stands beside a similar harmless change.
 func TestConclusions(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/conclusions/*.txtar")
@@ -99,9 +99,11 @@ func concluded(t *testing.T, rep *report.Report, want []string) {
 	if rep.Preview == nil {
 		said += "\nthe change proposes no rules"
 	} else {
+		said += "\n" + rep.Preview.SettingsWords()
 		for _, p := range rep.Preview.Policies {
-			said += fmt.Sprintf("\nthe change proposes %s %s", p.Policy, p.Edit)
+			said += fmt.Sprintf("\nthe change proposes %s %s\n%s", p.Policy, p.Edit, p.Words())
 		}
+		said += fmt.Sprintf("\n%d policies in the preview", len(rep.Preview.Policies))
 	}
 	for _, f := range rep.Findings {
 		said += fmt.Sprintf("\n%s %s %s", f.Operation, f.Resource.Kind, report.Name(f.Resource.Namespace, f.Resource.Name))
