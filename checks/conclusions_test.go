@@ -19,8 +19,8 @@ import (
 //
 // The base has the files of the folders PART, and those of NAME.base. The change writes the files of PART.next and of
 // NAME. The base branch then has what NAME.tip changes of the base. A file that says only "DELETE" is removed, one that says "LINK target" is a symlink. The report must contain
-// each text: in a finding as "OPERATION Kind namespace/name at FILE:LINE", or in what it says about files, or "N findings". Each attack stands beside
-// a similar harmless change.
+// each text: in a finding as "OPERATION Kind namespace/name at FILE:LINE", or in what it says about files, or "N findings", "the change proposes
+// POLICY changed", or "the change proposes no rules", or what the preview says. Each attack stands beside a similar harmless change.
 func TestConclusions(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/conclusions/*.txtar")
@@ -96,6 +96,15 @@ func write(r *treetest.Repo, archive *txtar.Archive, folders ...string) string {
 func concluded(t *testing.T, rep *report.Report, want []string) {
 	t.Helper()
 	said := fmt.Sprintf("%s\n%s\n%d findings", toldOf(rep), problems(rep.Warnings), len(rep.Findings))
+	if rep.Preview == nil {
+		said += "\nthe change proposes no rules"
+	} else {
+		said += "\n" + rep.Preview.SettingsWords()
+		for _, p := range rep.Preview.Policies {
+			said += fmt.Sprintf("\nthe change proposes %s %s\n%s", p.Policy, p.Edit, p.Words())
+		}
+		said += fmt.Sprintf("\n%d policies in the preview", len(rep.Preview.Policies))
+	}
 	for _, f := range rep.Findings {
 		said += fmt.Sprintf("\n%s %s %s", f.Operation, f.Resource.Kind, report.Name(f.Resource.Namespace, f.Resource.Name))
 		if o := f.Origin; o != nil {

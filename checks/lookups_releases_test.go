@@ -195,7 +195,7 @@ func TestLookupsOfReleases(t *testing.T) {
 			report.Neutral, "charts/web/templates/x.yaml:1: what is deployed from charts/web/templates/x.yaml is not known: cannot be rendered", "", 0},
 		{"a release changes to a chart of a Helm repository", hosts("a.example.com"), map[string]string{
 			"apps/i.yaml": ingressOf("mine", "a.example.com"), "ops/web.yaml": fetchedRelease("1.0.0")}, report.ActionRequired,
-			"Ingress shop/web, which this change adds or edits", "", 0},
+			"Ingress shop/web, which this change adds, edits or removes", "", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, report.Change{}) })
 	}

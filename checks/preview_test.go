@@ -223,7 +223,7 @@ spec:
 			}},
 		{name: "settings leave roots out", change: "-- .lintel.yaml --\nroots: {exclude: [apps]}\n", want: []string{
 			"the settings change (roots): 1 root is no longer checked: apps",
-			"policy pods (Enforce) would no longer report 2 resources in 1 root",
+			"policy pods (Enforce) would no longer report 2 resources in 1 root, and no longer apply to 1 resource that passes it",
 			"passes net apps/pods.yaml:5 fail> 1", "passes tag apps/pods.yaml:18 fail> 1",
 		}},
 		{name: "settings without an effect on resources", change: "-- .lintel.yaml --\napprovers: {count: 2}\n",

@@ -93,37 +93,48 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 	if out.brought, err = repo.bring(ctx, out.before, head); err != nil {
 		return err
 	}
-	proposal := rules.NewProposal(t, out.before, head)
-	own := &rules.Sources{Settings: head.Settings, Policies: proposal.Own(head), Exceptions: out.brought.Sources}
+	base, err := repo.left(ctx, out.before, head, repo.settings)
+	if err != nil {
+		return err
+	}
+	proposal := rules.Proposal{Tip: out.before, Base: base, Head: head}
+	own := &rules.Sources{Settings: head.Settings, Policies: proposal.Own(), Exceptions: out.brought.Sources}
 	out.own = rules.Compile(own, change.Now, nil)
 	out.own.Exceptions = brought(out.own.Exceptions, out.brought)
 	wrong := slices.Concat(head.Problems, out.own.Errors)
 	defer func() { out.compare(repo, head, wrong) }()
-	if !proposal.Any() && !out.brought.Differs {
+	if repo.proposed == nil && !proposal.Any() && !out.brought.Differs {
 		return nil
 	}
-	tip, with := out.before, repo.settings
-	if repo.proposed != nil {
-		with = repo.proposed
-		if head, err = repo.find(ctx, t.Head, with); err != nil {
+	if with := repo.proposed; with != nil {
+		if proposal.Head, err = repo.find(ctx, t.Head, with); err != nil {
 			return err
 		}
-		out.proposals = append(out.proposals, head)
-		if tip, err = repo.find(ctx, t.Rules, with); err != nil {
+		out.proposals = append(out.proposals, proposal.Head)
+		if proposal.Tip, err = repo.find(ctx, t.Rules, with); err != nil {
 			return err
 		}
-		proposal = rules.NewProposal(t, tip, head)
-		wrong = slices.Concat(wrong, head.Problems, tip.Problems)
+		if proposal.Base, err = repo.left(ctx, proposal.Tip, proposal.Head, with); err != nil {
+			return err
+		}
+		head = proposal.Head
+		wrong = slices.Concat(wrong, head.Problems, proposal.Tip.Problems)
 	}
-	var base *rules.Sources
-	if t.Base.ID != "" {
-		if base, err = repo.exceptions(ctx, t.Base, with); err != nil {
-			return err
-		}
-	}
-	out.after = proposal.Merge(tip, head, base)
+	out.after = proposal.Merge()
 	wrong = append(wrong, rules.Lost(t, out.after.Settings.PolicyGlobs())...)
 	return nil
+}
+
+// left finds the rules where the head left the base branch, according to settings; nil without such a commit.
+func (r *repository) left(ctx context.Context, tip, head *rules.Sources, s *settings.Settings) (*rules.Sources, error) {
+	switch t := r.trees; {
+	case t.Base.ID == "":
+		return nil, nil
+	case t.Base.Tree.ID() == t.Rules.Tree.ID() || head.SameAs(tip):
+		return tip, nil
+	default:
+		return r.find(ctx, t.Base, s)
+	}
 }
 
 // brought returns the exceptions of a list that the change brings into effect.

@@ -145,6 +145,7 @@ func TestCauseOfAPlainNo(t *testing.T) {
 		ruleOf("validate: {deny: {conditions: {all: [{key: '{{ request.namespace }}', operator: Equals, value: team}]}}}"):       "/metadata/namespace",
 		vpol + "  matchConditions: [{name: c, expression: object.spec.hostPID == true}]\n  validations: [{expression: 'false'}]": "/spec/hostPID",
 		vpol + "  validations: [{expression: 'namespaceObject.metadata.name != \"team\"'}]":                                      "/metadata/namespace",
+		vpol + "  validations: [{expression: 'namespaceObject.metadata.name == \"x\" || object.spec.hostPID == false'}]":         "/spec/hostPID",
 		vpol + "  validations: [{expression: 'request.name != \"web\"'}]":                                                        "/metadata/name",
 		vpol + "  validations: [{expression: 'false'}]":                                                                          "",
 	} {

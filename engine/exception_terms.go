@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,7 +15,13 @@ import (
 // SameTerms reports whether two documents of exceptions have the same terms: the same identity, the same requests that
 // they let through, and the same time. Other metadata is ignored.
 func (d RuleDocument) SameTerms(other RuleDocument) bool {
-	return d.Exception && d.Terms == other.Terms
+	return d.Exception && d.Terms == other.Terms && (d.Content == other.Content || !other.void())
+}
+
+// void reports whether an exception has errors. It lets nothing through then, so whatever mends it lets more through.
+func (d RuleDocument) void() bool {
+	_, problems := compileException(d.document)
+	return policy.HasErrors(problems)
 }
 
 // Within reports whether an exception lets nothing more through than an earlier version of it did, and not for longer.
@@ -30,7 +37,7 @@ func (d RuleDocument) Within(earlier RuleDocument) bool {
 	if json.Unmarshal([]byte(d.Terms), &now) != nil || json.Unmarshal([]byte(earlier.Terms), &old) != nil {
 		return false
 	}
-	return endsWithin(now, old) && now.within(old)
+	return endsWithin(now, old) && now.within(old) && !earlier.void()
 }
 
 // Continues reports whether the time to live of an exception continues from an earlier version of it: it does if the
@@ -66,7 +73,7 @@ func (t terms) within(old terms) bool {
 	inBackground := func(b *bool) bool { return b == nil || *b }
 	return (inBackground(was.Background) || !inBackground(now.Background)) && refsWithin(now.Exceptions, was.Exceptions) &&
 		filtersWithin(now.Match, was.Match) && conditionsWithin(now.Conditions, was.Conditions) &&
-		(len(was.PodSecurity) == 0 || reflect.DeepEqual(now.PodSecurity, was.PodSecurity)) && celWithin(now.CELExceptionSpec, was.CELExceptionSpec)
+		controlsWithin(now.PodSecurity, was.PodSecurity) && celWithin(now.CELExceptionSpec, was.CELExceptionSpec)
 }
 
 func equal[T any](a, b T) bool { return reflect.DeepEqual(a, b) }
@@ -126,33 +133,106 @@ func refsWithin(now, old []policy.ExceptionRef) bool {
 	return len(now) > 0 == (len(old) > 0)
 }
 
-// filtersWithin reports whether every alternative of a match block is within one of the earlier alternatives.
+// filtersWithin reports whether every alternative of a match block is within one of the earlier alternatives. A list all is
+// one alternative: each earlier filter of it must have one within it.
 func filtersWithin(now, old policy.Match) bool {
+	alternatives := func(m policy.Match) (list [][]policy.ResourceFilter) {
+		for _, f := range m.Any {
+			list = append(list, []policy.ResourceFilter{f})
+		}
+		if len(m.All) > 0 {
+			list = append(list, m.All)
+		}
+		return list
+	}
+	return reflect.DeepEqual(now.ResourceFilter, old.ResourceFilter) &&
+		allAmong(alternatives(now), alternatives(old), func(now, old []policy.ResourceFilter) bool {
+			return allAmong(old, now, func(o, f policy.ResourceFilter) bool { return filterWithin(f, o) })
+		})
+}
+
+// filterWithin reports whether a filter takes only what an earlier one took. A filter without any field takes nothing.
+func filterWithin(now, old policy.ResourceFilter) bool {
 	if reflect.DeepEqual(now, old) {
 		return true
 	}
-	if len(now.All)+len(old.All) > 0 || !reflect.DeepEqual(now.ResourceFilter, old.ResourceFilter) {
+	if b, _ := match.Compile(policy.Match{ResourceFilter: old}); b.Empty() {
 		return false
 	}
-	return len(now.Any) > 0 && !slices.ContainsFunc(now.Any, func(f policy.ResourceFilter) bool {
-		return !slices.ContainsFunc(old.Any, func(o policy.ResourceFilter) bool { return filterWithin(f, o) })
-	})
-}
-
-func filterWithin(now, old policy.ResourceFilter) bool {
 	a, b := now.Resources, old.Resources
-	return listWithin(a.Kinds, b.Kinds, equal) && listWithin(a.Names, b.Names, named) && listWithin(a.Namespaces, b.Namespaces, named) &&
-		listWithin(a.Operations, b.Operations, equal) && (b.Name == "" || a.Name == b.Name) &&
-		(len(b.Annotations) == 0 || reflect.DeepEqual(a.Annotations, b.Annotations)) &&
-		(b.Selector == nil || reflect.DeepEqual(a.Selector, b.Selector)) &&
-		(b.NamespaceSelector == nil || reflect.DeepEqual(a.NamespaceSelector, b.NamespaceSelector)) &&
+	return listWithin(a.Kinds, b.Kinds, kindWithin) && listWithin(a.Names, b.Names, named) && listWithin(a.Namespaces, b.Namespaces, named) &&
+		listWithin(a.Operations, b.Operations, equal) && (b.Name == "" || a.Name != "" && named(a.Name, b.Name)) &&
+		labelsWithin(a.Annotations, b.Annotations) && selectorWithin(a.Selector, b.Selector) &&
+		selectorWithin(a.NamespaceSelector, b.NamespaceSelector) &&
 		listWithin(now.Roles, old.Roles, equal) && listWithin(now.ClusterRoles, old.ClusterRoles, equal) &&
 		listWithin(now.Subjects, old.Subjects, equal)
 }
 
-// named reports whether a name is the earlier one, or one that its wildcards match.
+// kindWithin compares kinds part by part: Deployment is one of any group and version.
+func kindWithin(now, old string) bool {
+	a, fine := match.ParseKind(now)
+	b, is := match.ParseKind(old)
+	return fine && is && named(a.Group, b.Group) && named(a.Version, b.Version) && named(a.Kind, b.Kind) && named(a.SubResource, b.SubResource)
+}
+
+// labelsWithin reports whether there is a label within each earlier one.
+func labelsWithin(now, old map[string]string) bool {
+	for key, value := range old {
+		some := false
+		for k, v := range now {
+			some = some || named(k, key) && named(v, value)
+		}
+		if !some {
+			return false
+		}
+	}
+	return true
+}
+
+func selectorWithin(now, old *policy.Selector) bool {
+	if old == nil || now == nil {
+		return old == nil
+	}
+	return labelsWithin(now.MatchLabels, old.MatchLabels) &&
+		allAmong(old.MatchExpressions, now.MatchExpressions, func(o, r policy.SelectorRequirement) bool {
+			switch {
+			case o.Key != r.Key || o.Operator != r.Operator:
+				return false
+			case o.Operator == "NotIn":
+				return allAmong(o.Values, r.Values, equal)
+			default:
+				return allAmong(r.Values, o.Values, equal)
+			}
+		})
+}
+
+// controlsWithin reports whether the controls that are excluded were excluded before, in the same order: it matters where a
+// control without images takes violations of containers. Without any control, the rule as a whole is.
+func controlsWithin(now, old []policy.PodSecurityControl) bool {
+	if len(old) == 0 {
+		return true
+	}
+	next := 0
+	for _, c := range now {
+		for next < len(old) && !controlWithin(c, old[next]) {
+			next++
+		}
+		if next++; next > len(old) {
+			return false
+		}
+	}
+	return len(now) > 0
+}
+
+// controlWithin compares controls. One without images is about the pod, and not about all images.
+func controlWithin(now, old policy.PodSecurityControl) bool {
+	return now.ControlName == old.ControlName && len(now.Images) > 0 == (len(old.Images) > 0) && allAmong(now.Images, old.Images, named) &&
+		(old.RestrictedField == "" || now.RestrictedField == old.RestrictedField) && listWithin(now.Values, old.Values, named)
+}
+
+// named reports whether a name is the earlier one, or a name or pattern that its wildcards match.
 func named(now, old string) bool {
-	return now == old || !strings.ContainsAny(now, "*?") && match.AnyWildcard([]string{old}, now)
+	return now == old || (!strings.Contains(now, "*") || !strings.Contains(old, "?")) && match.AnyWildcard([]string{old}, now)
 }
 
 // listWithin reports whether a list of selected values selects no more than before. An empty list selects everything.
@@ -168,8 +248,7 @@ func allAmong[T any](list, others []T, within func(v, other T) bool) bool {
 }
 
 // celWithin compares the fields that only exceptions of policies.kyverno.io have. All conditions have to hold. An
-// exception with neither images nor values turns the whole policy off. How it is reported lets nothing through, but a
-// wrong word there made the earlier one void.
+// exception with neither images nor values turns the whole policy off. How it is reported lets nothing through.
 func celWithin(now, old policy.CELExceptionSpec) bool {
 	conditions := func(list []policy.MatchCondition) (texts []string) {
 		for _, c := range list {
@@ -178,14 +257,26 @@ func celWithin(now, old policy.CELExceptionSpec) bool {
 		return texts
 	}
 	if !allAmong(conditions(old.MatchConditions), conditions(now.MatchConditions), equal) ||
-		!allAmong(now.PolicyRefs, old.PolicyRefs, equal) || len(now.PolicyRefs) > 0 != (len(old.PolicyRefs) > 0) ||
-		!slices.Contains([]string{"", "skip", "pass"}, old.ReportResult) {
+		!allAmong(now.PolicyRefs, old.PolicyRefs, equal) || len(now.PolicyRefs) > 0 != (len(old.PolicyRefs) > 0) {
 		return false
 	}
 	fine := func(s policy.CELExceptionSpec) bool { return len(s.Images) > 0 || s.HasValues() }
 	if !fine(old) {
 		return !fine(now) || len(old.PolicyRefs) > 0
 	}
-	return fine(now) && allAmong(now.Images, old.Images, equal) &&
-		(!now.HasValues() || reflect.DeepEqual(now.AllowedValues, old.AllowedValues))
+	return fine(now) && allAmong(now.Images, old.Images, equal) && (!now.HasValues() || valuesWithin(now.AllowedValues, old.AllowedValues))
+}
+
+// valuesWithin reports whether all values were allowed before. Policies read them by their name, so no name may be gone.
+func valuesWithin(now, old any) bool {
+	is, ok := now.(map[string]any)
+	was, did := old.(map[string]any)
+	if !ok && !did {
+		a, isList := now.([]any)
+		b, wasList := old.([]any)
+		return isList && wasList && allAmong(a, b, equal)
+	}
+	return ok && did && len(is) == len(was) && !slices.ContainsFunc(slices.Collect(maps.Keys(was)), func(key string) bool {
+		return !valuesWithin(is[key], was[key])
+	})
 }

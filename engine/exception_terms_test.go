@@ -28,6 +28,19 @@ spec:
   expiresAt: 2030-01-01T00:00:00Z
 `
 
+// selecting returns termsOfRules with a selector, controlling with controls, and allowing termsOfCEL with values.
+func selecting(text string) string {
+	return strings.Replace(termsOfRules, "{kinds: [CronJob]}", "{kinds: [CronJob], selector: "+text+"}", 1)
+}
+
+func controlling(text string) string {
+	return strings.Replace(termsOfRules, "  conditions:", "  podSecurity: ["+text+"]\n  conditions:", 1)
+}
+
+func allowing(text string) string {
+	return strings.Replace(termsOfCEL, "images: [one, two]", "allowedValues: "+text, 1)
+}
+
 // An exception that lets through no more than before, for no longer, is within what it was; all that cannot be told
 // from the texts is not.
 func TestWithin(t *testing.T) {
@@ -46,7 +59,9 @@ func TestWithin(t *testing.T) {
 		{"another namespace", termsOfRules, "namespace: ns", "namespace: other", false, false},
 		{"a rule less", termsOfRules, `[a, "b*"]`, "[a]", true, false},
 		{"a rule instead of a pattern", termsOfRules, `"b*"`, "bee", true, false},
-		{"a pattern below a pattern is not told", termsOfRules, `"b*"`, `"bb*"`, false, false},
+		{"a pattern below a pattern", termsOfRules, `"b*"`, `"bb*"`, true, false},
+		{"a pattern above a pattern", strings.Replace(termsOfRules, "b*", "bb*", 1), `"bb*"`, `"b*"`, false, false},
+		{"a pattern that matches other lengths", strings.Replace(termsOfRules, "b*", "b?", 1), `"b?"`, `"b*"`, false, false},
 		{"a rule more", termsOfRules, "[c]", "[c, d]", false, false},
 		{"any rule", termsOfRules, "[c]", `["*"]`, false, false},
 		{"a policy less", termsOfRules, ", {policyName: q, ruleNames: [c]}", "", true, false},
@@ -60,7 +75,7 @@ func TestWithin(t *testing.T) {
 		{"a name that a pattern matches", strings.Replace(termsOfRules, "one, two", `"web-*"`, 1), `"web-*"`, "web-a", true, false},
 		{"a name that it does not match", strings.Replace(termsOfRules, "one, two", `"web-*"`, 1), `"web-*"`, "db-a", false, false},
 		{"a namespace that a pattern matches", strings.Replace(termsOfRules, "[n]", `["n*"]`, 1), `"n*"`, "n1", true, false},
-		{"a pattern of namespaces below a pattern is not told", strings.Replace(termsOfRules, "[n]", `["n*"]`, 1), `"n*"`, `"n1*"`, false, false},
+		{"a pattern of namespaces below a pattern", strings.Replace(termsOfRules, "[n]", `["n*"]`, 1), `"n*"`, `"n1*"`, true, false},
 		{"not in the background", termsOfRules, "spec:", "spec:\n  background: false", true, false},
 		{"in the background again", strings.Replace(termsOfRules, "spec:", "spec:\n  background: false", 1), "false", "true", false, false},
 		{"one more condition that has to hold", strings.Replace(termsOfRules, "any: [{key", "all: [{key", 1), "value: one}]",
@@ -83,17 +98,41 @@ func TestWithin(t *testing.T) {
 			"{subjects: [{kind: User, name: u}], resources: {kinds: [CronJob]}}", true, false},
 		{"an alternative less", termsOfRules, ", {resources: {kinds: [CronJob]}}", "", true, false},
 		{"an alternative more", termsOfRules, "[CronJob]}}", "[CronJob]}}, {resources: {kinds: [Secret]}}", false, false},
-		{"all in place of any", termsOfRules, "match: {any", "match: {all", false, false},
+		{"all in place of any", termsOfRules, "match: {any", "match: {all", true, false},
+		{"any in place of all", strings.Replace(termsOfRules, "match: {any", "match: {all", 1), "match: {all", "match: {any", false, false},
+		{"one more of all", strings.Replace(termsOfRules, "match: {any", "match: {all", 1), "[CronJob]}}", "[CronJob]}}, {resources: {names: [w]}}", true, false},
+		{"one less of all", strings.Replace(termsOfRules, "match: {any", "match: {all", 1), ", {resources: {kinds: [CronJob]}}", "", false, false},
+		{"a field, where a filter had none and took nothing", strings.Replace(termsOfRules, "{kinds: [CronJob]}", "{}", 1), "resources: {}",
+			"resources: {kinds: [Pod]}", false, false},
+		{"a kind of one group", termsOfRules, "[CronJob]", "[batch/v1/CronJob]", true, false},
+		{"a kind of any group", strings.Replace(termsOfRules, "[CronJob]", "[batch/v1/CronJob]", 1), "batch/v1/CronJob", "v1/CronJob", false, false},
+		{"a subresource", termsOfRules, "[CronJob]", "[CronJob/status]", false, false},
+		{"a label more", selecting("{matchLabels: {a: b}}"), "a: b}", "a: b, c: d}", true, false},
+		{"a label less", selecting("{matchLabels: {a: b, c: d}}"), "a: b, ", "", false, false},
+		{"another value that it may not have", selecting("{matchExpressions: [{key: a, operator: NotIn, values: [b]}]}"), "[b]", "[b, c]", true, false},
+		{"a value less that it may not have", selecting("{matchExpressions: [{key: a, operator: NotIn, values: [b, c]}]}"), "[b, c]", "[b]", false, false},
+		{"a value less that it may have", selecting("{matchExpressions: [{key: a, operator: In, values: [b, c]}]}"), "[b, c]", "[b]", true, false},
+		{"a value more that it may have", selecting("{matchExpressions: [{key: a, operator: In, values: [b]}]}"), "[b]", "[b, c]", false, false},
+		{"a wrong operator less", selecting("{matchLabels: {a: b}, matchExpressions: [{key: a, operator: Is}]}"), ", matchExpressions: [{key: a, operator: Is}]", "", false, false},
+		{"a misspelled field less", strings.Replace(termsOfRules, "names: [one, two]", "names: [one, two], namspaces: [m]", 1), ", namspaces: [m]", "", false, false},
+		{"metadata that made it void", strings.Replace(termsOfRules, "annotations: {why: a}", "annotations: [a]", 1), "annotations: [a]", "annotations: {a: b}", false, false},
 		{"another condition", termsOfRules, "value: one", "value: two", false, false},
 		{"no condition", termsOfRules, "  conditions:", "  # conditions:", false, false},
-		{"a control, where there was none", termsOfRules, "  conditions:",
-			"  podSecurity: [{controlName: Capabilities}]\n  conditions:", true, false},
-		{"one control less may have made it void", strings.Replace(termsOfRules, "  conditions:", "  podSecurity: [{controlName: Capabilities}, {controlName: Sysctls}]\n  conditions:", 1),
-			", {controlName: Sysctls}", "", false, false},
-		{"another control", strings.Replace(termsOfRules, "  conditions:", "  podSecurity: [{controlName: Capabilities}]\n  conditions:", 1),
-			"Capabilities", "Sysctls", false, false},
-		{"no controls: all", strings.Replace(termsOfRules, "  conditions:", "  podSecurity: [{controlName: Capabilities}]\n  conditions:", 1),
-			"  podSecurity: [{controlName: Capabilities}]\n", "", false, false},
+		{"a control, where there was none", termsOfRules, "  conditions:", "  podSecurity: [{controlName: Sysctls}]\n  conditions:", true, false},
+		{"one control less", controlling("{controlName: Seccomp}, {controlName: Sysctls}"), "{controlName: Seccomp}, ", "", true, false},
+		{"one control less, which made it void", controlling("{controlName: Capabilities}, {controlName: Sysctls}"), "{controlName: Capabilities}, ", "", false, false},
+		{"controls in another order", controlling("{controlName: Seccomp}, {controlName: Sysctls}"), "{controlName: Seccomp}, {controlName: Sysctls}",
+			"{controlName: Sysctls}, {controlName: Seccomp}", false, false},
+		{"another control", controlling("{controlName: Seccomp}"), "Seccomp", "Sysctls", false, false},
+		{"no controls: all", controlling("{controlName: Seccomp}"), "{controlName: Seccomp}", "", false, false},
+		{"images less", controlling(`{controlName: Capabilities, images: ["*"]}`), `"*"`, `"a*"`, true, false},
+		{"images more", controlling(`{controlName: Capabilities, images: ["a*"]}`), `"a*"`, `"*"`, false, false},
+		{"no images: the pod", controlling(`{controlName: Seccomp, images: ["*"]}`), `, images: ["*"]`, "", false, false},
+		{"a field of a control", controlling(`{controlName: Seccomp}`), "Seccomp", "Seccomp, restrictedField: spec.securityContext.seccompProfile.type, values: [a]", true, false},
+		{"a control and not one field of it", controlling(`{controlName: Seccomp, restrictedField: spec.securityContext.seccompProfile.type, values: [a]}`),
+			", restrictedField: spec.securityContext.seccompProfile.type, values: [a]", "", false, false},
+		{"any value of a field", controlling(`{controlName: Seccomp, restrictedField: spec.securityContext.seccompProfile.type, values: [a]}`),
+			", values: [a]", "", false, false},
 		{"a shorter time", termsOfRules, "30d", "29d", true, false},
 		{"a longer time", termsOfRules, "30d", "31d", false, false},
 		{"a date in place of a duration", termsOfRules, "30d", "'2020-01-01'", false, false},
@@ -108,6 +147,12 @@ func TestWithin(t *testing.T) {
 		{"an image more", termsOfCEL, "[one, two]", "[one, two, three]", false, false},
 		{"no images: the policy as a whole", termsOfCEL, "  images:", "  # images:", false, false},
 		{"values besides images", termsOfCEL, "  images:", "  allowedValues: [x]\n  images:", false, false},
+		{"a value less", allowing("[a, b]"), "[a, b]", "[a]", true, false},
+		{"a value more", allowing("[a]"), "[a]", "[a, b]", false, false},
+		{"a value less of a name", allowing("{n: [a, b]}"), "[a, b]", "[a]", true, false},
+		{"a value more of a name", allowing("{n: [a]}"), "[a]", "[a, b]", false, false},
+		{"a name less, which a policy may look for", allowing("{n: [a], m: [b]}"), ", m: [b]", "", false, false},
+		{"no values: the policy as a whole", allowing("[a]"), "[a]", "[]", false, false},
 		{"images, where it was the policy as a whole", strings.Replace(termsOfCEL, "  images:", "  # images:", 1),
 			"  # images:", "  images:", true, false},
 		{"an earlier end", termsOfCEL, "2030", "2029", true, false},

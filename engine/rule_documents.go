@@ -29,6 +29,8 @@ type RuleDocument struct {
 	Mutates   bool // it changes the objects that other policies see
 	LooksUp   bool // it may ask for more than the request: it errs on the side of true
 	Admission bool // of admissionregistration.k8s.io: policies and bindings bear on each other
+
+	document policy.Document
 }
 
 // FullName returns the document's namespace/name, or its name where it is in no namespace.
@@ -73,7 +75,7 @@ func ruleDocument(d policy.Document, s policy.Source) RuleDocument {
 	}
 	asks := func(mark string) bool { return bytes.Contains(data, []byte(mark)) }
 	out := RuleDocument{
-		LooksUp:    slices.ContainsFunc(lookUpMarks(), asks),
+		document: d, LooksUp: slices.ContainsFunc(lookUpMarks(), asks),
 		APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Path: d.Path, Line: d.Line,
 		Content:   string(data),
 		Exception: d.Kind == "PolicyException", Binding: strings.HasSuffix(d.Kind, "Binding"),

@@ -14,7 +14,7 @@ import (
 // those in fields that are added later.
 var names = map[string]bool{
 	"Title": true, "Policy": true, "Rule": true, "Severity": true, "PolicyPath": true, "Name": true, "Kind": true,
-	"APIVersion": true, "Namespace": true, "Root": true, "Roots": true, "RootsIn": true, "RootsOut": true,
+	"APIVersion": true, "Namespace": true, "Root": true, "Roots": true, "RootsIn": true, "RootsOut": true, "RootsMoved": true,
 	"Clusters": true, "Field": true, "Fields": true, "Path": true, "Blob": true, "Commit": true,
 	"Revision": true, "Ref": true, "Teams": true, "Users": true, "User": true, "Who": true, "By": true, "Exception": true,
 	"Settings": true, "Container": true, "Files": true, "File": true, "Missing": true, "Set": true, "Role": true,

@@ -123,7 +123,7 @@ type ruleDifference struct {
 func (p *comparison) compare(out *rootPreview, before, after *review.Answer) {
 	old, now := p.answers(before), p.answers(after)
 	effects := map[string]map[report.Effect]bool{} // by policy
-	applies, still := map[string]bool{}, map[string]bool{}
+	applied, applies, still := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, k := range keysOf(old, now) {
 		a, b := old[k], now[k]
 		if a == nil {
@@ -139,6 +139,7 @@ func (p *comparison) compare(out *rootPreview, before, after *review.Answer) {
 		if of.worst != "" {
 			applies[k.policy] = true
 		}
+		applied[k.policy] = applied[k.policy] || a.worst != ""
 		t := out.tallies.of(k.policy)
 		t.Before, t.Action = t.Before.With(a.action), t.Action.With(b.action)
 		still[k.policy] = still[k.policy] || !quietResult(b.worst)
@@ -152,6 +153,11 @@ func (p *comparison) compare(out *rootPreview, before, after *review.Answer) {
 	}
 	for policy := range applies {
 		out.tallies.of(policy).Applies++
+	}
+	for policy, did := range applied {
+		if did && !applies[policy] && effects[policy] == nil {
+			out.tallies.of(policy).Ends++
+		}
 	}
 	for policy := range p.mutate(before, after) {
 		out.tallies.of(policy).Mutates++

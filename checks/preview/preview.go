@@ -101,7 +101,6 @@ func Run(ctx context.Context, in Input) (*report.Preview, []report.Problem, erro
 // comparison compares two versions of the rules.
 type comparison struct {
 	sides    [2]*side
-	has      func(roots.Root) bool            // see Input
 	policies [2]map[string]*engine.PolicyInfo // by name; the first policy of each name
 	rules    map[ruleKey]bool                 // rules that both versions have
 	states   map[string]report.PolicyState    // of policies that cannot be compared
@@ -140,22 +139,25 @@ func newComparison(before, after *side, states map[string]report.PolicyState) *c
 	return p
 }
 
-// roots lists the roots that either version checks, and the folders that only one of them checks.
-func (p *comparison) roots() (all []roots.Root, in, out []string) {
+// roots lists the roots that either version checks, the folders that only one of them checks, and those that come to other
+// clusters.
+func (p *comparison) roots() (all []roots.Root, in, out, moved []string) {
 	before, after := p.sides[0], p.sides[1]
-	a := p.chosen(before.sides.Reached())
+	other := func(r roots.Root) bool { return !before.has(r) && !after.has(r) }
+	a := slices.DeleteFunc(before.sides.Reached(), other)
 	if before.sides == after.sides {
-		return a, nil, nil
+		return a, nil, nil, nil
 	}
-	b := p.chosen(after.sides.Reached())
+	b := slices.DeleteFunc(after.sides.Reached(), other)
 	all = append(slices.Clone(a), b...)
 	slices.SortFunc(all, roots.Compare)
-	return slices.Compact(all), rootsBetween(b, a), rootsBetween(a, b)
-}
-
-// chosen returns the roots that Input.Has selects.
-func (p *comparison) chosen(list []roots.Root) []roots.Root {
-	return slices.DeleteFunc(list, func(r roots.Root) bool { return p.has != nil && !p.has(r) })
+	all = slices.Compact(all)
+	stay := slices.DeleteFunc(slices.Clone(all), func(r roots.Root) bool { return !slices.Equal(before.of(r), after.of(r)) })
+	in, out = rootsBetween(b, a), rootsBetween(a, b)
+	moved = slices.DeleteFunc(rootsBetween(all, stay), func(name string) bool {
+		return slices.Contains(in, name) || slices.Contains(out, name)
+	})
+	return all, in, out, moved
 }
 
 // run evaluates all roots and adds the differences to a preview. The order does not depend on the number of processors.
@@ -221,11 +223,17 @@ func (p *comparison) root(ctx context.Context, root roots.Root) *rootPreview {
 	if out.unrendered = len(before.Head)+len(after.Head) > 0; out.unrendered && len(before.Head) == 0 {
 		out.problems = diff.Problems("after the merge, "+root.Path+" cannot be rendered: ", after.Head...)
 	}
+	var lists [2][]*diff.Pair // the pairs of the versions whose cluster has the root
+	for i, of := range []*diff.Root{before, after} {
+		if p.sides[i].has(root) {
+			lists[i] = of.Pairs
+		}
+	}
 	left := map[diff.Key][]*diff.Pair{}
-	for _, old := range before.Pairs {
+	for _, old := range lists[0] {
 		left[diff.KeyOf(old.New)] = append(left[diff.KeyOf(old.New)], old)
 	}
-	for _, now := range after.Pairs {
+	for _, now := range lists[1] {
 		k := diff.KeyOf(now.New)
 		var old *diff.Pair
 		if len(left[k]) > 0 {
@@ -233,7 +241,7 @@ func (p *comparison) root(ctx context.Context, root roots.Root) *rootPreview {
 		}
 		p.resource(ctx, out, old, now)
 	}
-	for _, old := range before.Pairs {
+	for _, old := range lists[0] {
 		if k := diff.KeyOf(old.New); len(left[k]) > 0 && left[k][0] == old {
 			left[k] = left[k][1:]
 			p.resource(ctx, out, old, nil)

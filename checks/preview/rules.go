@@ -43,7 +43,7 @@ func previewRules(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 		a.reviewer, b.reviewer = a.reviewerWith(a.decision.Effective), b.reviewerWith(b.decision.Effective)
 	}
 	pr := newComparison(a, b, states)
-	pr.has, pr.secrets, pr.wants = in.Has, in.Secrets, in.Wants
+	pr.secrets, pr.wants = in.Secrets, in.Wants
 	pr.edited = map[*engine.Exception]report.Edit{}
 	for _, x := range slices.Concat(old.Exceptions, now.Exceptions) {
 		if edit, ok := e.Exceptions[x.ID()]; ok {
@@ -56,15 +56,15 @@ func previewRules(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 			Message: "the effect on resources is not known: a mutating policy has errors, so the input of the other " +
 				"policies is not known"})
 	} else {
-		roots, added, gone := pr.roots()
-		p.RootsIn, p.RootsOut = added, gone
+		roots, added, gone, moved := pr.roots()
+		p.RootsIn, p.RootsOut, p.RootsMoved = added, gone, moved
 		pr.spare()
 		if all, err = pr.run(ctx, p, roots, cmp.Or(in.Limit, defaultTime)); err != nil {
 			return nil, err
 		}
 	}
 	p.Findings, p.LeftOut = all.findings()
-	p.Policies = pr.listPolicies(all, e)
+	p.Policies = pr.listPolicies(all, e, len(p.RootsMoved) > 0)
 	if blind == "" {
 		p.Exceptions = pr.listExceptions(all)
 	}
@@ -212,14 +212,15 @@ func (p *comparison) bare(results map[ruleKey]report.Result, excepted engine.Res
 	return worst
 }
 
-// listPolicies describes the policies that change, and those with different results.
-func (p *comparison) listPolicies(all *gathered, e *rules.Edits) []report.PolicyPreview {
+// listPolicies describes the policies that change, and those with different results; where roots moved to other clusters,
+// also those that no longer apply to what passes them.
+func (p *comparison) listPolicies(all *gathered, e *rules.Edits, moved bool) []report.PolicyPreview {
 	names := map[string]bool{}
 	for name := range e.Policies {
 		names[name] = true
 	}
 	for name, t := range all.tallies {
-		if t.Roots > 0 {
+		if t.Roots > 0 || moved && t.Ends > 0 {
 			names[name] = true
 		}
 	}

@@ -29,6 +29,8 @@ type side struct {
 	checks   []builtin.Check
 	reviewer *review.Reviewer
 	view     review.View
+	has      func(roots.Root) bool     // selects the roots to evaluate
+	of       func(roots.Root) []string // the clusters of a root
 }
 
 // newSide prepares a version of the rules. like is the other version, nil for the first; both share a renderer if their
@@ -70,6 +72,14 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 	s.checks = builtin.For(builtin.FactsOf(set.Settings, s.declared))
 	s.reviewer = s.reviewerWith(decision.Effective)
 	s.view = review.ViewOf(set, decision, in.Trees)
+	among := []*deploy.Set{s.sides.Head}
+	if base := in.Trees.Base.Roots; base != nil {
+		among = append(among, base)
+	}
+	s.of, s.has = set.Settings.Of(among...), func(r roots.Root) bool { return in.Has == nil || in.Has(r) }
+	if like != nil {
+		s.has = set.Settings.Keeps(like.rules.Settings, like.has, s.of)
+	}
 	return s, nil
 }
 

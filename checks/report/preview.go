@@ -13,10 +13,11 @@ type Preview struct {
 	Settings   []string           `json:"settings,omitempty"` // the fields of the settings that change
 	Policies   []PolicyPreview    `json:"policies"`           // that change or say something else; by name
 	Exceptions []ExceptionPreview `json:"exceptions,omitempty"`
-	RootsIn    []string           `json:"rootsIn,omitempty"`  // roots that are checked only after the merge
-	RootsOut   []string           `json:"rootsOut,omitempty"` // roots that are no longer checked
-	Findings   []PreviewFinding   `json:"findings"`           // what is said differently, at most 200
-	LeftOut    int                `json:"leftOut"`            // differences that are counted in Policies only
+	RootsIn    []string           `json:"rootsIn,omitempty"`    // roots that are checked only after the merge
+	RootsOut   []string           `json:"rootsOut,omitempty"`   // roots that are no longer checked
+	RootsMoved []string           `json:"rootsMoved,omitempty"` // roots that come to other clusters
+	Findings   []PreviewFinding   `json:"findings"`             // what is said differently, at most 200
+	LeftOut    int                `json:"leftOut"`              // differences that are counted in Policies only
 	Tests      *PreviewTests      `json:"tests,omitempty"`
 	Warnings   []Problem          `json:"warnings,omitempty"` // and what the preview does not show
 	Notices    []Problem          `json:"notices,omitempty"`  // its sentences, at the lines of the change they are about
@@ -44,6 +45,7 @@ func (p *Preview) With(q *Preview) *Preview {
 	both.Exceptions = added(both.Exceptions, q.Exceptions, ExceptionPreview.same, said)
 	both.RootsIn = union(slices.Clone(p.RootsIn), q.RootsIn)
 	both.RootsOut = union(slices.Clone(p.RootsOut), q.RootsOut)
+	both.RootsMoved = union(slices.Clone(p.RootsMoved), q.RootsMoved)
 	both.Findings = append(slices.Clone(p.Findings), q.Findings...)
 	both.LeftOut += q.LeftOut
 	both.Warnings = joined(p.Warnings, q.Warnings)
@@ -52,6 +54,7 @@ func (p *Preview) With(q *Preview) *Preview {
 		n.Message = cmp.Or(said[n.Message], n.Message)
 		both.Notices = joined(both.Notices, []Problem{n})
 	}
+	both.Policies, both.Notices = withoutMoved(both.Policies, both.Notices)
 	both.RemoteSources = JoinRemoteSources(p.RemoteSources, q.RemoteSources)
 	both.Stats.Roots += q.Stats.Roots
 	both.Stats.Resources += q.Stats.Resources
@@ -59,6 +62,23 @@ func (p *Preview) With(q *Preview) *Preview {
 	both.Stats.Unrendered += q.Stats.Unrendered
 	both.Stats.Policies += q.Stats.Policies
 	return &both
+}
+
+// withoutMoved leaves out that a policy is new where it applies to nothing, if another cluster loses it.
+func withoutMoved(list []PolicyPreview, notices []Problem) ([]PolicyPreview, []Problem) {
+	removed := map[string]bool{}
+	for i := range list {
+		removed[list[i].Policy] = removed[list[i].Policy] || list[i].Edit == Removed
+	}
+	idle := map[string]bool{}
+	list = slices.DeleteFunc(list, func(o PolicyPreview) bool {
+		is := o.Edit == Added && o.State == "" && o.Applies+o.Mutates == 0 && removed[o.Policy]
+		if is {
+			idle[notice(o.Words())] = true
+		}
+		return is
+	})
+	return list, slices.DeleteFunc(notices, func(n Problem) bool { return idle[n.Message] })
 }
 
 // added adds the second list to the first: counts of the same policy or exception are added. It puts the combined notice
@@ -149,6 +169,7 @@ type PolicyPreview struct {
 
 	Partial bool `json:"partial,omitempty"` // time was up before all roots were looked at
 	Applies int  `json:"applies"`           // resources it is about after the merge; of a removed one, before
+	Ends    int  `json:"ends,omitempty"`    // resources that pass it now and that it is not about after the merge
 	Mutates int  `json:"mutates"`           // resources it changes after the merge; of a removed one, before
 	PreviewCounts
 	Roots int `json:"roots"` // roots in which any of these are
@@ -164,6 +185,7 @@ func (o PolicyPreview) With(other PolicyPreview) PolicyPreview {
 	o.Action, o.Before = o.Action.With(other.Action), o.Before.With(other.Before)
 	o.Partial = o.Partial || other.Partial
 	o.Applies, o.Mutates, o.Roots = o.Applies+other.Applies, o.Mutates+other.Mutates, o.Roots+other.Roots
+	o.Ends += other.Ends
 	o.PreviewCounts = o.Plus(other.PreviewCounts)
 	return o
 }

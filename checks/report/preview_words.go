@@ -57,7 +57,12 @@ func (p PolicyPreview) words() string {
 	add(p.Undecided, "not be decidable for "+Count(p.Undecided, "resource", "resources"))
 	add(p.Relaxed, "only warn for "+Count(p.Relaxed, "resource that fails now", "resources that fail now"))
 	add(p.Passes, "no longer report "+Count(p.Passes, "resource", "resources"))
+	ends := "no longer apply to " + Count(p.Ends, "resource that passes it", "resources that pass it")
 	switch {
+	case len(parts) == 0 && p.Ends > 0:
+		return subject + " would " + ends
+	case len(parts) > 0 && p.Ends > 0:
+		return subject + " would " + enumeration(parts) + " in " + Count(p.Roots, "root", "roots") + ", and " + ends
 	case len(parts) > 0:
 		return subject + " would " + enumeration(parts) + " in " + Count(p.Roots, "root", "roots")
 	case p.Mutates > 0:
@@ -142,6 +147,9 @@ func (p *Preview) SettingsWords() string {
 	if n := len(p.RootsIn); n > 0 {
 		parts = append(parts, Count(n, "root is", "roots are")+" checked from then on: "+Some(p.RootsIn, fewNames))
 	}
+	if n := len(p.RootsMoved); n > 0 {
+		parts = append(parts, Count(n, "root gets", "roots get")+" the policies of other clusters: "+Some(p.RootsMoved, fewNames))
+	}
 	if len(parts) > 0 {
 		words += ": " + strings.Join(parts, "; ")
 	}
@@ -193,7 +201,7 @@ func (p *Preview) SetNotices(has func(path string) bool) {
 			list = append(list, Problem{Path: x.Path, Line: x.Line, Message: notice(x.Words())})
 		}
 	}
-	if len(p.RootsIn)+len(p.RootsOut) > 0 && has(SettingsPath) {
+	if len(p.RootsIn)+len(p.RootsOut)+len(p.RootsMoved) > 0 && has(SettingsPath) {
 		list = append(list, Problem{Path: SettingsPath, Line: 1, Message: notice(p.SettingsWords())})
 	}
 	p.Notices = list

@@ -133,7 +133,7 @@ func (v View) loosened(a *Answer, i int) (list []Finding) {
 	}
 	for _, field := range FieldsOf(res) {
 		f := v.Finding(a, res, field)
-		f.Message = view.Reason(f.Rule, f.Message) + " (relies on " + strings.Join(names, ", ") + ", which this change adds or edits)"
+		f.Message = view.Reason(f.Rule, f.Message) + " (relies on " + strings.Join(names, ", ") + ", which this change adds, edits or removes)"
 		if Violated(res) && f.Exemption == nil && v.Altered != nil {
 			f.Exemption = v.Altered(a)
 		}

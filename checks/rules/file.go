@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -46,14 +45,15 @@ func (f File) Source() policy.Source {
 	}
 	for _, d := range documents {
 		if d, problem := doc.Plain(f.Path, d); problem != nil {
-			problems = append(problems, *problem)
+			if !slices.ContainsFunc(problems, func(p doc.Error) bool { return p.Line == problem.Line }) { // of one cause
+				problems = append(problems, *problem)
+			}
 		} else {
 			out.Documents = append(out.Documents, d)
 		}
 	}
 	for _, p := range problems {
-		message := strings.TrimPrefix(p.Message, "is ")
-		out.Problems = append(out.Problems, policy.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: message})
+		out.Problems = append(out.Problems, policy.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
 	}
 	return out
 }

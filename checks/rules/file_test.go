@@ -118,6 +118,7 @@ func TestDocumentsRefuse(t *testing.T) {
 		line             int
 	}{
 		{"broken", "kind: A\nb: [\n", "not valid YAML", 2},
+		{"template", "{{ if .Values.x }}\nkind: A\n{{ end }}\n", "not valid YAML", 1},
 		{"broken second document", "kind: A\n---\nkind: B\n  c: 1\n", "not valid YAML", 4},
 		{"alias bomb", "kind: A\n" + bomb, "use fewer aliases", 0},
 		{"alias to itself", "kind: A\nspec: &a {b: *a}\n", "contains it", 2},
@@ -225,7 +226,7 @@ func TestTooLarge(t *testing.T) {
 // Compiling a file reports its syntax errors.
 func TestCompileBroken(t *testing.T) {
 	_, problems := engine.CompilePolicies(ForEngine([]File{{Path: "p.yaml", Data: []byte("kind: [")}}), engine.Options{})
-	if len(problems) != 1 || !strings.HasPrefix(problems[0].String(), "p.yaml:1: not valid YAML") {
+	if len(problems) != 1 || !strings.HasPrefix(problems[0].String(), "p.yaml:1: is not valid YAML") {
 		t.Errorf("got %v", problems)
 	}
 }

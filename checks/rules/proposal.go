@@ -5,77 +5,45 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
-
-	"github.com/lintel-bot/lintel/checks/diff"
-	"github.com/lintel-bot/lintel/checks/settings"
 )
 
-// Proposal tells which rules of the merge are taken from the change.
+// Proposal tells which rules of the merge are taken from the change: those whose content differs between the merge base and
+// the head, however they are deployed. Everything else is as at the tip of the base branch, which may be newer.
 type Proposal struct {
-	trees   *diff.Trees
-	touched map[string]bool // folders of policies with a file that differs
-	turned  []string        // those folders that are rendered on one side only
+	Tip, Base, Head *Sources // Base is nil without a merge base: everything is the change's
 }
 
-// NewProposal finds the folders of policies of either side whose rendering the change may affect.
-func NewProposal(t *diff.Trees, sides ...*Sources) *Proposal {
-	out := &Proposal{trees: t, touched: map[string]bool{}}
-	rendered := map[string]int{}
-	for _, side := range sides {
-		for dir, reads := range side.folders {
-			rendered[dir]++
-			for p := range reads {
-				if t.Changed(strings.TrimSuffix(p, "/")) {
-					out.touched[dir] = true
-				}
-			}
-		}
-	}
-	for dir := range out.touched {
-		if rendered[dir] < len(sides) {
-			out.turned = append(out.turned, dir)
-		}
-	}
-	return out
+// SameAs reports whether other sources have the same policies and exceptions.
+func (out *Sources) SameAs(other *Sources) bool {
+	return slices.EqualFunc(out.Policies, other.Policies, alike) && slices.EqualFunc(out.Exceptions, other.Exceptions, alike)
 }
 
-// policy reports whether a policy is taken from the change, and not from the base branch. If a folder gets or loses its
-// kustomization, all of its policies are.
-func (p *Proposal) policy(s Source) bool {
-	if s.Folder == "" {
-		return p.trees.Proposes(s.Path) || settings.Under(s.Path, p.turned)
-	}
-	return p.trees.Base.ID == "" || p.touched[s.Folder]
+func alike(a, b Source) bool {
+	return a.Path == b.Path && a.Folder == b.Folder && bytes.Equal(a.Data, b.Data)
 }
 
-// Any reports, without reading a file, whether the change can touch rules at all.
+// Any reports whether the change edits policies.
 func (p *Proposal) Any() bool {
-	t := p.trees
-	return t.ProposesRules() && (t.Proposes(settings.Path) || len(p.touched) > 0 ||
-		slices.ContainsFunc(t.Rules.Roots.Marked(), t.Changed) || slices.ContainsFunc(t.Head.Roots.Marked(), t.Changed))
+	now := merge(p.Tip.Policies, p.Tip.Policies, p.Tip.Policies)
+	return p.Base == nil || !slices.EqualFunc(p.Merge().Policies, now, alike)
 }
 
 // Own returns the head's policies that the change adds or edits: invalid ones of these must not be merged.
-func (p *Proposal) Own(head *Sources) []Source {
-	return slices.DeleteFunc(slices.Clone(head.Policies), func(s Source) bool {
-		return !p.policy(s) || s.Folder == "" && p.trees.Head.Blob(s.Path) == p.trees.Rules.Blob(s.Path)
+func (p *Proposal) Own() []Source {
+	return slices.DeleteFunc(slices.Clone(p.Head.Policies), func(s Source) bool {
+		has := func(side *Sources) bool {
+			return slices.ContainsFunc(side.Policies, func(o Source) bool { return alike(o, s) })
+		}
+		return has(p.Tip) || p.Base != nil && has(p.Base)
 	})
 }
 
-// Merge returns the rules after the merge. Rules that the change touches are those of the head, all others those of the
-// tip of the base branch, which may be newer. base are the rules of the merge base, nil without one.
-func (p *Proposal) Merge(tip, head, base *Sources) *Sources {
-	all := slices.DeleteFunc(slices.Clone(tip.Policies), p.policy)
-	for _, s := range head.Policies {
-		if p.policy(s) {
-			all = append(all, s)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Source) int { return strings.Compare(a.Path, b.Path) })
-	out := &Sources{Settings: head.Settings, Policies: all, Exceptions: head.Exceptions, Warnings: head.Warnings}
-	if base != nil {
-		out.Exceptions = merge(base.Exceptions, tip.Exceptions, head.Exceptions)
+// Merge returns the rules after the merge.
+func (p *Proposal) Merge() *Sources {
+	out := &Sources{Settings: p.Head.Settings, Policies: p.Head.Policies, Exceptions: p.Head.Exceptions, Warnings: p.Head.Warnings}
+	if p.Base != nil {
+		out.Policies = merge(p.Base.Policies, p.Tip.Policies, p.Head.Policies)
+		out.Exceptions = merge(p.Base.Exceptions, p.Tip.Exceptions, p.Head.Exceptions)
 	}
 	return out
 }
@@ -92,14 +60,13 @@ func merge(base, tip, head []Source) (all []Source) {
 		}
 		return m
 	}
-	same := func(a, b Source) bool { return bytes.Equal(a.Data, b.Data) }
 	was, is, will := group(base), group(tip), group(head)
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(is)), maps.Keys(will))
 	slices.SortFunc(keys, func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.folder, b.folder))
 	})
 	for _, k := range slices.Compact(keys) {
-		if slices.EqualFunc(was[k], will[k], same) {
+		if slices.EqualFunc(was[k], will[k], alike) {
 			all = append(all, is[k]...)
 		} else {
 			all = append(all, will[k]...)

@@ -162,6 +162,26 @@ func (s *Settings) OfOtherClusters(path string) bool {
 	return len(s.elsewhere) > 0 && Under(path, s.elsewhere)
 }
 
+// SameClusters reports whether roots belong to the same clusters according to other settings.
+func (s *Settings) SameClusters(other *Settings) bool {
+	return maps.EqualFunc(s.Clusters, other.Clusters, func(a, b Cluster) bool { return slices.Equal(a.Roots, b.Roots) })
+}
+
+// Keeps returns a function that reports whether the cluster of these settings, see In, has a root. had says so according to
+// earlier settings. A cluster that these did not have takes no root away, since nothing else judges that one yet.
+func (s *Settings) Keeps(before *Settings, had func(roots.Root) bool, of func(roots.Root) []string) func(roots.Root) bool {
+	if s.SameClusters(before) {
+		return had
+	}
+	return func(r roots.Root) bool {
+		list := of(r)
+		return slices.Contains(list, s.cluster) || had(r) && slices.ContainsFunc(list, func(name string) bool {
+			_, known := before.Clusters[name]
+			return name != "" && !known
+		})
+	}
+}
+
 // Others returns a function that reports whether a root of a tree belongs to other clusters only.
 func (s *Settings) Others(set *deploy.Set) func(roots.Root) bool {
 	clusters := s.Of(set)

@@ -42,7 +42,7 @@ func ExceptionFacts(e *report.Exception, a *report.Approvers) []ExceptionFact {
 	out := decision(e, a)
 	add := func(words string, names ...string) { out = append(out, ExceptionFact{Words: words, Names: names}) }
 	if e.Object {
-		add("is looked up by policies that pass only because of what this change writes there")
+		add("is looked up by policies that pass only because of what this change does there")
 	}
 	if len(e.With) > 0 {
 		var paths []string

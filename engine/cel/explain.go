@@ -247,10 +247,14 @@ func step(in []place, key ref.Val) []place {
 }
 
 // oneOf chooses a place if any of several would explain the value: existing fields first; if there are none, the only
-// missing one; otherwise the place that contains all of the missing ones.
+// missing one; otherwise the place that contains all of the missing ones. A namespace that would do is no place to mend.
 func (x *explainer) oneOf(ways [][]place) []place {
 	var written, absent []place
-	for _, p := range slices.Concat(ways...) {
+	all := slices.Concat(ways...)
+	if rest := slices.DeleteFunc(slices.Clone(all), func(p place) bool { return p.pointer == "/metadata/namespace" }); len(rest) > 0 {
+		all = rest
+	}
+	for _, p := range all {
 		if _, ok := x.a.state.lookup(p); ok {
 			written = append(written, p)
 		} else {
