@@ -105,14 +105,14 @@ func (r *reader) applicationSet(root *field) *Problem {
 		}
 		all = append(all, sets...)
 	}
-	r.ask(spec.get("generators"), spec.get("template"), spec.get("templatePatch"), r.open.Others)
+	r.ask(spec.get("generators"), spec.get("template"), spec.get("templatePatch"), r.open.Others, e.unread)
 	if e.read { // otherwise the generators themselves contain all values
 		for _, s := range all {
 			r.also(s.values)
 		}
 	}
 	cluster, _ := MayBeClusterOf(r.where.Path)
-	r.open.Choice = digest(append(choices, spec.get("templatePatch"), r.from, path.Dir(r.where.Path), cluster)...)
+	r.open.Choice = digest(append(choices, e.unread, spec.get("templatePatch"), r.from, path.Dir(r.where.Path), cluster)...)
 	r.addNeeds(all)
 	return nil
 }
@@ -203,7 +203,8 @@ var (
 type expander struct {
 	*reader
 	templates *templates
-	read      bool // files or folders of the repository were read
+	read      bool  // files or folders of the repository were read
+	unread    []any // what declares clusters that are not known: see identity
 	sets      int
 	entries   int
 }

@@ -1,0 +1,102 @@
+package deploy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// selectable returns the objects that declare clusters to Argo CD, as they are deployed by what is known so far: those in
+// files that are deployed as they are, and those that roots render.
+func (w *worklist) selectable() []gitops.Object {
+	if w.selection != nil {
+		return w.selection
+	}
+	list, read := []gitops.Object{}, map[roots.Root]bool{}
+	kinds := gitops.Declaring()
+	for _, p := range w.index.Deploying.Sources("Secret") {
+		raw := w.index.Manifest(p) && !kustomization.IsFileName(p)
+		if raw && w.asWritten(p, false, "labels", "commonLabels", "commonAnnotations", "namespace") {
+			raw = w.deploysFile(p, map[string]bool{})
+		} else {
+			raw = raw && w.index.Unreferenced(p) && w.deploysFile(p, map[string]bool{})
+			for _, root := range w.rendering(p) {
+				if one := w.rendered(root, kinds); !read[root] {
+					read[root], list = true, append(list, one.objects...)
+				}
+			}
+		}
+		if raw {
+			list = append(list, slices.DeleteFunc(w.inFile(p, nil), func(o gitops.Object) bool { return !slices.Contains(kinds, o.Kind) })...)
+		}
+	}
+	w.selection = list
+	return list
+}
+
+// rendering lists the roots that read a file and are deployed by what is known so far, except plain folders and charts
+// without a release.
+func (w *worklist) rendering(p string) (list []roots.Root) {
+	for _, root := range w.index.Touching([]string{p}, nil) {
+		if root.Kind == roots.Kustomization && !w.covered(root) {
+			list = append(list, root)
+		}
+	}
+	add := func(all []*Deployment, reads func(*Deployment) bool) {
+		for _, one := range all {
+			if w.index.Selects(one.Path) && reads(one) && w.isLive(one) {
+				list = append(list, one.root())
+			}
+		}
+	}
+	touched := w.index.Touched([]string{p}, nil)
+	add(append(w.taking(p, touched), w.composing(w.index.Ancestors(touched)...)...), func(*Deployment) bool { return true })
+	add(w.ordered().external, func(one *Deployment) bool {
+		return one.Release != nil && (one.Where.Path == p || slices.ContainsFunc(one.Release.Reads, func(read string) bool {
+			return read == p || strings.HasPrefix(p, read+"/")
+		}))
+	})
+	return list
+}
+
+// selectableBy returns what selectable returns, for the ApplicationSet of a deployment: without the objects in other
+// clusters. If something deploys the ApplicationSet and some of these objects, the others may be in no cluster.
+func (w *worklist) selectableBy(set *Deployment, in map[string][]gitops.Cluster) (list []gitops.Object) {
+	clusters, held, some := w.reaches(set), w.isHeld(set), false
+	for _, o := range w.selectable() {
+		if !w.isElsewhere(o, clusters, in) {
+			list = append(list, o)
+			some = some || held && w.isHeld(holder(o))
+		}
+	}
+	for i, o := range list {
+		if some && !w.isHeld(holder(o)) {
+			list[i] = o.Uncertain()
+		}
+	}
+	return list
+}
+
+// isHeld reports whether a live deployment contains the object of a deployment.
+func (w *worklist) isHeld(one *Deployment) bool {
+	return one.from != nil || strings.Contains(one.From, by) || slices.ContainsFunc(w.holding(one), w.isLive)
+}
+
+// holder returns a deployment whose object is where another object is.
+func holder(o gitops.Object) *Deployment {
+	return &Deployment{Deployment: gitops.Deployment{From: o.From(), Where: gitops.Position{Path: o.File}}}
+}
+
+// isElsewhere reports whether an object that declares a cluster is in none of the clusters of an ApplicationSet, as far
+// as objects of Argo CD say.
+func (w *worklist) isElsewhere(o gitops.Object, clusters []gitops.Cluster, in map[string][]gitops.Cluster) bool {
+	declared := w.clustersWith(o, in)
+	return len(declared) > 0 && len(clusters) > 0 && !slices.ContainsFunc(declared, func(a gitops.Cluster) bool {
+		return a.By == gitops.ByFolder || slices.ContainsFunc(clusters, func(b gitops.Cluster) bool {
+			return b.By == gitops.ByFolder || a.MayBecome(b) || b.MayBecome(a)
+		})
+	})
+}
