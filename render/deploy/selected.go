@@ -37,6 +37,38 @@ func (w *worklist) selectable() []gitops.Object {
 	return list
 }
 
+// addresses returns pairs of the name and the address of each cluster that a Secret declares.
+func (w *worklist) addresses() (pairs [][2]gitops.Cluster) {
+	w.work.Lock()
+	defer w.work.Unlock()
+	for _, o := range w.selectable() {
+		if name, server, ok := o.Declares(); ok {
+			pairs = append(pairs, [2]gitops.Cluster{{By: gitops.ByName, Name: name}, {By: gitops.ByServer, Name: strings.TrimSuffix(server, "/")}})
+		}
+	}
+	return pairs
+}
+
+// Named returns the cluster with the name that Secrets of some trees declare for its address, if they agree.
+func Named(c gitops.Cluster, sets ...*Set) gitops.Cluster {
+	if c.By != gitops.ByServer {
+		return c
+	}
+	var names, all [][2]gitops.Cluster
+	for _, s := range sets {
+		all = append(all, s.addresses()...)
+	}
+	for _, pair := range all {
+		if pair[1] == c {
+			names = append(names, pair)
+		}
+	}
+	if len(names) == 0 || slices.ContainsFunc(all, func(pair [2]gitops.Cluster) bool { return (pair[0] == names[0][0]) != (pair[1] == c) }) {
+		return c
+	}
+	return names[0][0]
+}
+
 // rendering lists the roots that read a file and are deployed by what is known so far, except plain folders and charts
 // without a release.
 func (w *worklist) rendering(p string) (list []roots.Root) {

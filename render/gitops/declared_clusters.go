@@ -14,13 +14,10 @@ func (r *reader) clusterSecrets() (list, unread []*field) {
 	byName, beside := map[string][]*field{}, map[string][]*field{}
 	for _, kind := range Declaring() {
 		for _, o := range r.wanted(Wanted{Group: declaringGroups[kind], Kind: kind, Namespace: r.object.Namespace, Any: true}) {
-			secret := o.root()
-			name, _ := secretText(secret, "name")
-			server, _ := secretText(secret, "server")
-			switch {
+			name, _, known := o.Declares()
+			switch secret := o.root(); {
 			case labelsOf(secret).text(ClusterSecret) != "cluster":
-			case kind != "Secret", o.uncertain, name == "", server == "", unfilled(name + server), secret.present("sops"),
-				strings.Contains(name+server, "ENC["):
+			case !known || o.uncertain:
 				unread = append(unread, secret)
 			default:
 				byName[name] = append(byName[name], secret)
@@ -41,6 +38,16 @@ func (r *reader) clusterSecrets() (list, unread []*field) {
 		}
 	}
 	return list, unread
+}
+
+// Declares returns the name and the address of the cluster that a Secret declares; ok is false where they are not known.
+func (o Object) Declares() (name, server string, ok bool) {
+	secret := o.root()
+	name, _ = secretText(secret, "name")
+	server, _ = secretText(secret, "server")
+	text := name + server
+	return name, server, name != "" && server != "" && o.Kind == "Secret" && labelsOf(secret).text(ClusterSecret) == "cluster" &&
+		!secret.present("sops") && !unfilled(text) && !strings.Contains(text, "ENC[")
 }
 
 // Declaring lists the kinds of objects that declare clusters to Argo CD, or make Secrets that do.
