@@ -107,8 +107,11 @@ func (r *reader) applicationSet(root *field) *Problem {
 	}
 	r.ask(spec.get("generators"), spec.get("template"), spec.get("templatePatch"), r.open.Others, e.unread)
 	if e.read { // otherwise the generators themselves contain all values
+		certain := slices.ContainsFunc(all, func(s set) bool { return s.needs == nil })
 		for _, s := range all {
-			r.also(s.values)
+			if s.needs != nil && !(s.others && certain) { // what the others deploy is compared
+				r.also(s.values)
+			}
 		}
 	}
 	cluster, _ := MayBeClusterOf(r.where.Path)
