@@ -18,16 +18,17 @@ func (w *worklist) selectable() []gitops.Object {
 	list, read := []gitops.Object{}, map[roots.Root]bool{}
 	kinds := gitops.Declaring()
 	for _, p := range w.index.Deploying.Sources("Secret") {
-		raw := w.index.Manifest(p) && !kustomization.IsFileName(p)
-		if raw && w.asWritten(p, false, "labels", "commonLabels", "commonAnnotations", "namespace") {
-			raw = w.deploysFile(p, map[string]bool{})
-		} else {
-			raw = raw && w.index.Unreferenced(p) && w.deploysFile(p, map[string]bool{})
+		manifest := w.index.Manifest(p) && !kustomization.IsFileName(p)
+		raw := manifest && w.deploysFile(p, map[string]bool{})
+		if !manifest || !w.asWritten(p, false, "labels", "commonLabels", "commonAnnotations", "namespace") {
+			whole := true
 			for _, root := range w.rendering(p) {
-				if one := w.rendered(root, kinds); !read[root] {
+				one := w.rendered(root, kinds)
+				if whole = whole && one.whole; !read[root] {
 					read[root], list = true, append(list, one.objects...)
 				}
 			}
+			raw = raw && (!whole || w.index.Unreferenced(p))
 		}
 		if raw {
 			list = append(list, slices.DeleteFunc(w.inFile(p, nil), func(o gitops.Object) bool { return !slices.Contains(kinds, o.Kind) })...)
@@ -39,11 +40,9 @@ func (w *worklist) selectable() []gitops.Object {
 
 // addresses returns pairs of the name and the address of each cluster that a Secret declares.
 func (w *worklist) addresses() (pairs [][2]gitops.Cluster) {
-	w.work.Lock()
-	defer w.work.Unlock()
 	for _, o := range w.selectable() {
 		if name, server, ok := o.Declares(); ok {
-			pairs = append(pairs, [2]gitops.Cluster{{By: gitops.ByName, Name: name}, {By: gitops.ByServer, Name: strings.TrimSuffix(server, "/")}})
+			pairs = append(pairs, [2]gitops.Cluster{{By: gitops.ByName, Name: name}, gitops.ClusterAt(server)})
 		}
 	}
 	return pairs
@@ -101,7 +100,8 @@ func (w *worklist) selectableBy(set *Deployment, in map[string][]gitops.Cluster)
 	for _, o := range w.selectable() {
 		if !w.isElsewhere(o, clusters, in) {
 			list = append(list, o)
-			some = some || held && w.isHeld(holder(o))
+			_, _, known := o.Declares()
+			some = some || held && known && w.isHeld(holder(o))
 		}
 	}
 	for i, o := range list {
@@ -125,10 +125,11 @@ func holder(o gitops.Object) *Deployment {
 // isElsewhere reports whether an object that declares a cluster is in none of the clusters of an ApplicationSet, as far
 // as objects of Argo CD say.
 func (w *worklist) isElsewhere(o gitops.Object, clusters []gitops.Cluster, in map[string][]gitops.Cluster) bool {
-	declared := w.clustersWith(o, in)
+	declared, pairs := w.clustersWith(o, in), w.addresses()
 	return len(declared) > 0 && len(clusters) > 0 && !slices.ContainsFunc(declared, func(a gitops.Cluster) bool {
 		return a.By == gitops.ByFolder || slices.ContainsFunc(clusters, func(b gitops.Cluster) bool {
-			return b.By == gitops.ByFolder || a.MayBecome(b) || b.MayBecome(a)
+			return b.By == gitops.ByFolder || a.MayBecome(b) || b.MayBecome(a) ||
+				slices.Contains(pairs, [2]gitops.Cluster{a, b}) || slices.Contains(pairs, [2]gitops.Cluster{b, a})
 		})
 	})
 }

@@ -329,13 +329,13 @@ func (e *expander) clusters(g *field, needs *need) ([]set, error) {
 	for i, secret := range append(known, unread...) {
 		labels, _ := labelsOf(secret).object()
 		selected, err := selectSets(g.get("selector"), []set{{values: labels}}, nil)
-		switch {
+		switch may := hasUnknown(g) || unfilled(fmt.Sprint(labels)) || len(selected) > 0; {
+		case i >= len(known) && may:
+			e.unread = append(e.unread, identity(secret))
+			continue
 		case err != nil:
 			return nil, located(g.get("selector"), err)
 		case len(selected) == 0:
-			continue
-		case i >= len(known):
-			e.unread = append(e.unread, identity(secret))
 			continue
 		}
 		values, metadata, at := map[string]any{}, map[string]any{}, map[string]Position{}
