@@ -96,9 +96,9 @@ func (w *worklist) rendering(p string) (list []roots.Root) {
 // selectableBy returns what selectable returns, for the ApplicationSet of a deployment: without the objects in other
 // clusters. If something deploys the ApplicationSet and some of these objects, the others may be in no cluster.
 func (w *worklist) selectableBy(set *Deployment, in map[string][]gitops.Cluster) (list []gitops.Object) {
-	clusters, held, some := w.reaches(set), w.isHeld(set), false
+	clusters, pairs, held, some := w.reaches(set), w.addresses(), w.isHeld(set), false
 	for _, o := range w.selectable() {
-		if !w.isElsewhere(o, clusters, in) {
+		if !isElsewhere(w.clustersWith(o, in), clusters, pairs) {
 			list = append(list, o)
 			_, _, known := o.Declares()
 			some = some || held && known && w.isHeld(holder(o))
@@ -123,9 +123,8 @@ func holder(o gitops.Object) *Deployment {
 }
 
 // isElsewhere reports whether an object that declares a cluster is in none of the clusters of an ApplicationSet, as far
-// as objects of Argo CD say.
-func (w *worklist) isElsewhere(o gitops.Object, clusters []gitops.Cluster, in map[string][]gitops.Cluster) bool {
-	declared, pairs := w.clustersWith(o, in), w.addresses()
+// as objects of Argo CD say. pairs are names of one cluster.
+func isElsewhere(declared, clusters []gitops.Cluster, pairs [][2]gitops.Cluster) bool {
 	return len(declared) > 0 && len(clusters) > 0 && !slices.ContainsFunc(declared, func(a gitops.Cluster) bool {
 		return a.By == gitops.ByFolder || slices.ContainsFunc(clusters, func(b gitops.Cluster) bool {
 			return b.By == gitops.ByFolder || a.MayBecome(b) || b.MayBecome(a) ||
