@@ -40,6 +40,12 @@ func (r *reader) clusterSecrets() (list, unread []*field) {
 	return list, unread
 }
 
+// Uncertain returns the object as one that may not be in the cluster.
+func (o Object) Uncertain() Object {
+	o.uncertain, o.id = true, "uncertain "+o.id
+	return o
+}
+
 // Declares returns the name and the address of the cluster that a Secret declares; ok is false where they are not known.
 func (o Object) Declares() (name, server string, ok bool) {
 	secret := o.root()

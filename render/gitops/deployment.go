@@ -80,12 +80,6 @@ func (o Object) Identified(id string) Object {
 // Is reports whether two objects have the same content, in the same root.
 func (o Object) Is(other Object) bool { return o.from == other.from && o.id == other.id && o.id != "" }
 
-// Uncertain returns the object as one that may not be in the cluster.
-func (o Object) Uncertain() Object {
-	o.uncertain, o.id = true, "uncertain "+o.id
-	return o
-}
-
 // In returns the object as part of a root that renders it unchanged; see FromRoot.
 func (o Object) In(root string) Object {
 	o.from = root
