@@ -35,10 +35,10 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 		of = (*deploy.Set).Placement
 	}
 	if inBase {
-		at.before = of(base, root)
+		at.before = addressed(of(base, root), base, head)
 	}
 	if inHead {
-		at.after = of(head, root)
+		at.after = addressed(of(head, root), base, head)
 	}
 	if at.after.Implied && base.IsDeployed(root.Path) {
 		at.after = deploy.Placement{} // what deployed it is gone
@@ -54,6 +54,18 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 	}
 	at.added, at.removed = taken(at.added, at.removed, mayHaveBeen), taken(at.removed, at.added, gitops.Cluster.MayBecome)
 	return at
+}
+
+// addressed returns a placement with the names of clusters whose address is known, so that the two are the same cluster.
+func addressed(p deploy.Placement, sets ...*deploy.Set) deploy.Placement {
+	var list []gitops.Cluster
+	for _, c := range p.Clusters {
+		if c = deploy.Named(c, sets...); !slices.Contains(list, c) {
+			list = append(list, c)
+		}
+	}
+	p.Clusters = list
+	return p
 }
 
 // became and mayHaveBeen are Becomes and MayBecome for a cluster after the change, and one before it.

@@ -152,7 +152,7 @@ func (s *Set) Holders(one *Deployment) []*Deployment {
 
 // holding lists the deployments of folders that contain the object of a deployment, which is in a file or in a root
 // without a deployment. It may be one of them itself.
-func (w *worklist) holding(one *Deployment) (list []*Deployment) {
+func (w *worklist) holding(one *Deployment) []*Deployment {
 	file, including := one.file(), map[string]bool{}
 	if one.From != "" {
 		including[one.From] = true
@@ -161,6 +161,11 @@ func (w *worklist) holding(one *Deployment) (list []*Deployment) {
 			including[dir] = true
 		}
 	}
+	return w.taking(file, including)
+}
+
+// taking lists the deployments of folders that contain a file, or the kustomization of one of some folders.
+func (w *worklist) taking(file string, including map[string]bool) (list []*Deployment) {
 	add := func(all []*Deployment, has func(*Deployment) bool) {
 		for _, other := range all {
 			if other.Release == nil && other.External == nil && has(other) {

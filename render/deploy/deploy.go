@@ -13,6 +13,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -26,10 +27,11 @@ type Set struct {
 	Renderer *render.Renderer
 	Texts    *Texts // finds roots by the text of their files
 
-	clusters func(roots.Root) []render.Cluster // see ForClusters
-	found    func() *worklist                  // the finished worklist
-	external func() map[roots.Root]bool        // see externalKustomizations
-	config   render.Config
+	clusters  func(roots.Root) []render.Cluster // see ForClusters
+	found     func() *worklist                  // the finished worklist
+	addresses func() [][2]gitops.Cluster        // see Named
+	external  func() map[roots.Root]bool        // see externalKustomizations
+	config    render.Config
 }
 
 // Open returns the roots of a tree. It reads what roots.Open reads; objects of Argo CD and Flux are read on first use.
@@ -73,6 +75,12 @@ func (s *Set) Settled() *Set {
 func opened(x *roots.Index, config render.Config) *Set {
 	s := &Set{Index: x, Renderer: render.New(x, config), config: config}
 	s.found = newWorklist(x, s.Renderer, config).ready
+	s.addresses = sync.OnceValue(func() [][2]gitops.Cluster {
+		w := s.found()
+		w.work.Lock()
+		defer w.work.Unlock()
+		return w.addresses()
+	})
 	s.external = externalKustomizations(s)
 	s.Texts = &Texts{set: s}
 	return s

@@ -134,9 +134,14 @@ func (s *Set) AsWritten(p string, namespace bool) bool {
 	if namespace {
 		more = append(more, "namespace")
 	}
-	folders := s.FoldersAround([]string{p}, nil)
-	return len(s.found().composing(folders...)) == 0 && !slices.ContainsFunc(folders, func(dir string) bool {
-		return s.Deploying.Shapes(dir, more...) || slices.ContainsFunc(s.found().at(dir), func(one *Deployment) bool {
+	return s.found().asWritten(p, namespace, more...)
+}
+
+// asWritten is AsWritten; more are fields of kustomizations that count, too.
+func (w *worklist) asWritten(p string, namespace bool, more ...string) bool {
+	folders := w.index.FoldersAround([]string{p}, nil)
+	return len(w.composing(folders...)) == 0 && !slices.ContainsFunc(folders, func(dir string) bool {
+		return w.index.Deploying.Shapes(dir, more...) || slices.ContainsFunc(w.at(dir), func(one *Deployment) bool {
 			plain := one.Deployment
 			if !namespace {
 				plain.Namespace = ""

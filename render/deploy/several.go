@@ -10,7 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// ambiguous is an object that refers to one of several objects of a name that differ, often one for each cluster.
+// ambiguous is an object that refers to one of several objects of a name that differ, often one for each cluster, or an
+// ApplicationSet that selects clusters.
 type ambiguous struct {
 	object  gitops.Object
 	from    *Deployment     // deploys the object; nil: it is in a file
@@ -19,8 +20,11 @@ type ambiguous struct {
 
 // isAbout reports whether a problem is in the object.
 func (a ambiguous) isAbout(p gitops.Problem) bool {
-	return p.From == a.object.From() && p.Path == a.object.File && p.Object == a.object.Reference()
+	return p.From == a.object.From() && (p.From != "" || p.Path == a.object.File) && p.Object == a.object.Reference()
 }
+
+// selects reports whether the object selects clusters.
+func (a ambiguous) selects() bool { return a.object.Kind == "ApplicationSet" }
 
 // settled is what an ambiguous object deploys once its clusters are known.
 type settled struct {
@@ -36,14 +40,21 @@ func (w *worklist) settle() (added []*Deployment) {
 	if len(w.several) == 0 {
 		return nil
 	}
+	w.selection = nil // more is known now
+	w.reached.Clear()
 	var list []settled
+	var again []ambiguous
 	all, in := w.sorted(), map[string][]gitops.Cluster{} // in: the clusters of the context, by file and root
 	for _, a := range w.several {
-		if s, ok := w.settled(a, all, in); ok {
+		s, ok := w.settled(a, all, in)
+		if ok {
 			list = append(list, s)
 		}
+		if a.selects() { // what is added may declare clusters
+			again = append(again, s.ambiguous)
+		}
 	}
-	w.several = nil
+	w.several = again
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range list {
@@ -76,6 +87,14 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 	w.mu.Unlock()
 	if gone { // another deployment changes the object before it reaches a cluster
 		return out, false
+	}
+	if a.selects() {
+		out.context = w.selectableBy(own, in)
+		if slices.EqualFunc(out.context, a.context, gitops.Object.Is) {
+			return out, false
+		}
+		out.found, out.problems = w.deployments(append([]gitops.Object{a.object}, out.context...), nil)
+		return out, !slices.ContainsFunc(out.found, func(d gitops.Deployment) bool { return d.Suspended })
 	}
 	type evaluated struct {
 		found    []gitops.Deployment
@@ -127,10 +146,16 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 
 // isApart reports whether an object that others refer to is certainly in another cluster.
 func (w *worklist) isApart(o gitops.Object, c gitops.Cluster, in map[string][]gitops.Cluster) bool {
+	clusters := w.clustersWith(o, in)
+	return len(clusters) > 0 && !slices.ContainsFunc(clusters, func(other gitops.Cluster) bool { return !c.Apart(other) })
+}
+
+// clustersWith lists the clusters that an object is deployed to.
+func (w *worklist) clustersWith(o gitops.Object, in map[string][]gitops.Cluster) []gitops.Cluster {
 	key := o.File + "\x00" + o.From()
 	clusters, known := in[key]
 	if !known {
-		one := &Deployment{Deployment: gitops.Deployment{From: o.From(), Where: gitops.Position{Path: o.File}}}
+		one := holder(o)
 		if _, id, deployed := strings.Cut(o.From(), by); deployed {
 			one = w.of(roots.Root{Object: id})
 		}
@@ -139,5 +164,5 @@ func (w *worklist) isApart(o gitops.Object, c gitops.Cluster, in map[string][]gi
 		}
 		in[key] = clusters
 	}
-	return len(clusters) > 0 && !slices.ContainsFunc(clusters, func(other gitops.Cluster) bool { return !c.Apart(other) })
+	return clusters
 }

@@ -35,18 +35,19 @@ type worklist struct {
 	holds      func() map[string]bool // see holdsDeployers
 	parted     func() map[gitops.Cluster]bool
 
-	mu       sync.Mutex
-	followed map[string]bool // by ID: the deployments whose objects were read
-	replaced map[string]bool // files with objects that a deployment changes, see arrived
-	contests map[string]bool // by ID or folder: see contest
-	byPath   map[string][]*Deployment
-	composed map[string][]*Deployment // by the folder of a component that the object adds
-	byID     map[string]*Deployment
-	byOrder  *ordered      // made of byID on first use, nil after byID has changed
-	leaving  []*Deployment // whose sources leave out part of their folder
-	waiting  []*Deployment // whose objects are suspended
-	several  []ambiguous
-	problems []gitops.Problem
+	mu        sync.Mutex
+	followed  map[string]bool // by ID: the deployments whose objects were read
+	replaced  map[string]bool // files with objects that a deployment changes, see arrived
+	contests  map[string]bool // by ID or folder: see contest
+	byPath    map[string][]*Deployment
+	composed  map[string][]*Deployment // by the folder of a component that the object adds
+	byID      map[string]*Deployment
+	byOrder   *ordered      // made of byID on first use, nil after byID has changed
+	leaving   []*Deployment // whose sources leave out part of their folder
+	waiting   []*Deployment // whose objects are suspended
+	several   []ambiguous
+	selection []gitops.Object // see selectable; nil: not known
+	problems  []gitops.Problem
 }
 
 func newWorklist(x *roots.Index, r *render.Renderer, c render.Config) *worklist {
@@ -223,13 +224,8 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, context func()
 			return slices.ContainsFunc(read, o.Same)
 		})...)
 	}
-	if added := map[roots.Root]bool{}; sets { // their generators select clusters
-		for _, p := range w.index.Deploying.Sources("Secret") {
-			if w.index.Manifest(p) {
-				shaping, plain := w.index.Deploying.Shaping(p)
-				others = append(others, w.arriving(p, shaping, plain, added, nil, "Secret")...)
-			}
-		}
+	if sets { // their generators select clusters
+		others = append(others, w.selectable()...)
 	}
 	found, problems := w.deployments(slices.Concat(objects, others), func(o gitops.Object) {
 		w.several = append(w.several, ambiguous{o, from, others})

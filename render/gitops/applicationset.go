@@ -116,14 +116,17 @@ func (r *reader) applicationSet(root *field) *Problem {
 	}
 	r.ask()
 	r.problem(twice)
-	r.ask(spec.get("generators"), spec.get("template"), spec.get("templatePatch"), r.open.Others)
+	r.ask(spec.get("generators"), spec.get("template"), spec.get("templatePatch"), r.open.Others, e.unread)
 	if e.read { // otherwise the generators themselves contain all values
+		certain := slices.ContainsFunc(all, func(s set) bool { return s.needs == nil })
 		for _, s := range all {
-			r.also(s.values)
+			if s.needs != nil && !(s.others && certain) { // what the others deploy is compared
+				r.also(s.values)
+			}
 		}
 	}
 	cluster, _ := MayBeClusterOf(r.where.Path)
-	r.open.Choice = digest(append(choices, spec.get("templatePatch"), r.from, path.Dir(r.where.Path), cluster)...)
+	r.open.Choice = digest(append(choices, e.unread, spec.get("templatePatch"), r.from, path.Dir(r.where.Path), cluster)...)
 	r.addNeeds(all)
 	return nil
 }
@@ -214,7 +217,8 @@ var (
 type expander struct {
 	*reader
 	templates *templates
-	read      bool // files or folders of the repository were read
+	read      bool  // files or folders of the repository were read
+	unread    []any // what declares clusters that are not known: see identity
 	sets      int
 	entries   int
 }

@@ -57,7 +57,7 @@ func (r *reader) argoCluster(to *field) (people string, c Cluster) {
 	name, server := known(to, "name"), known(to, "server")
 	people = cmp.Or(name, server)
 	switch {
-	case name == "in-cluster", server == "https://kubernetes.default.svc":
+	case name == "in-cluster", server != "" && ClusterAt(server) == Cluster{}:
 		return "in-cluster", Cluster{}
 	case strings.Contains(people, "{{"), people == "" && to.text("name")+to.text("server") != "":
 		return people, Cluster{ByGenerator, r.choosing}
@@ -66,7 +66,15 @@ func (r *reader) argoCluster(to *field) (people string, c Cluster) {
 	case name != "":
 		return people, Cluster{ByName, name}
 	}
-	return people, Cluster{ByServer, strings.TrimSuffix(server, "/")}
+	return people, ClusterAt(server)
+}
+
+// ClusterAt returns the cluster at an address; the zero value is that of Argo CD itself.
+func ClusterAt(server string) Cluster {
+	if server = strings.TrimSuffix(server, "/"); server == "https://kubernetes.default.svc" {
+		return Cluster{}
+	}
+	return Cluster{ByServer, server}
 }
 
 // choosing is a digest of how a generator, or one inside it, selects clusters. Generators with different digests may

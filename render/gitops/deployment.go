@@ -29,6 +29,8 @@ type Object struct {
 	root func() *field
 	from string // the root that renders it; empty: it is in a file
 	id   string // see Identified
+
+	uncertain bool // see Uncertain
 }
 
 // Wanted selects objects that another one refers to.
@@ -74,6 +76,9 @@ func (o Object) Identified(id string) Object {
 	o.id = id
 	return o
 }
+
+// Is reports whether two objects have the same content, in the same root.
+func (o Object) Is(other Object) bool { return o.from == other.from && o.id == other.id && o.id != "" }
 
 // In returns the object as part of a root that renders it unchanged; see FromRoot.
 func (o Object) In(root string) Object {
@@ -151,7 +156,8 @@ type Options struct {
 	// object is evaluated. It is only called if all objects have an id. Callers do not change the result.
 	Once func(key string, found func(Wanted) string, evaluate func(t Tree, asked func(Wanted)) Evaluation) Evaluation
 	// Several is called for each object that refers to one of several objects of a name that differ, so that the cluster
-	// of the object decides which of them it has. nil: the nearest one counts.
+	// of the object decides which of them it has. nil: the nearest one counts. It is also called for each ApplicationSet
+	// that selects clusters: what is deployed decides which.
 	Several func(Object)
 }
 
@@ -486,6 +492,6 @@ func (o Options) once(object Object, wanted func(Wanted) []Object) Evaluation {
 // as sources and for values.
 func Kinds() (deploy, context []string) {
 	return []string{"Application", "ApplicationSet", "Kustomization", "HelmRelease"},
-		[]string{"GitRepository", "ArtifactGenerator", "OCIRepository", "HelmRepository", "Bucket", "HelmChart", "ConfigMap",
-			"Secret"}
+		append([]string{"GitRepository", "ArtifactGenerator", "OCIRepository", "HelmRepository", "Bucket", "HelmChart", "ConfigMap"},
+			Declaring()...)
 }

@@ -2,7 +2,6 @@ package gitops
 
 import (
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -321,14 +320,19 @@ func (e *expander) withValues(g *field, s set) (set, error) {
 func (e *expander) clusters(g *field, needs *need) ([]set, error) {
 	rest := set{values: e.ownValues(g), at: g.get("values").written("values."),
 		needs: cmp.Or(needs, &need{g.position(), "the clusters generator needs the cluster"})}
-	if g.truth("flatList") || hasUnknown(g) {
-		return []set{rest}, nil
-	}
+	e.several = true
 	var all []set
-	for _, secret := range e.clusterSecrets() {
-		labels, _ := secret.get("metadata", "labels").object()
+	known, unread := e.clusterSecrets()
+	if g.truth("flatList") || hasUnknown(g) {
+		known, unread = nil, append(unread, known...)
+	}
+	for i, secret := range append(known, unread...) {
+		labels, _ := labelsOf(secret).object()
 		selected, err := selectSets(g.get("selector"), []set{{values: labels}}, nil)
-		switch {
+		switch may := hasUnknown(g) || unfilled(fmt.Sprint(labels)) || len(selected) > 0; {
+		case i >= len(known) && may:
+			e.unread = append(e.unread, identity(secret))
+			continue
 		case err != nil:
 			return nil, located(g.get("selector"), err)
 		case len(selected) == 0:
@@ -362,51 +366,6 @@ func (e *expander) clusters(g *field, needs *need) ([]set, error) {
 	rest.others = len(all) > 0
 	return append(all, rest), nil
 }
-
-// clusterSecrets lists the Secrets that declare clusters to the Argo CD of the current object, sorted by name: those beside
-// the object, if there are any. Those whose name or address is not known, or is not the same everywhere, are left out.
-func (r *reader) clusterSecrets() []*field {
-	byName, beside := map[string][]*field{}, map[string][]*field{}
-	for _, o := range r.wanted(Wanted{Kind: "Secret", Namespace: r.object.Namespace, Any: true}) {
-		secret := o.root()
-		name, _ := secretText(secret, "name")
-		server, _ := secretText(secret, "server")
-		if secret.text("metadata", "labels", ClusterSecret) != "cluster" || secret.present("sops") ||
-			name == "" || server == "" || unfilled(name+server) {
-			continue
-		}
-		byName[name] = append(byName[name], secret)
-		if o.from == r.from && r.from != "" || r.beside([]*field{secret}) {
-			beside[name] = append(beside[name], secret)
-		}
-	}
-	if len(beside) > 0 {
-		byName = beside
-	}
-	var list []*field
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		if agree(byName[name], "metadata", "data", "stringData") {
-			list = append(list, byName[name][0])
-		}
-	}
-	return list
-}
-
-// secretText returns a value of a Secret, which stringData or data has; empty where it has none, or none that can be read.
-func secretText(secret *field, key string) (string, Position) {
-	if text := secret.get("stringData", key); text != nil {
-		return text.text(), text.Where
-	}
-	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(secret.text("data", key)), ""))
-	if err != nil {
-		data = nil
-	}
-	return string(data), secret.position("data", key)
-}
-
-// ClusterSecret is the label of the Secrets that declare clusters to Argo CD, with the value "cluster"
-// (https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#clusters).
-const ClusterSecret = "argocd.argoproj.io/secret-type"
 
 // flatten joins the keys of nested values with dots.
 func flatten(values map[string]any) map[string]any {

@@ -26,6 +26,7 @@ type Options struct {
 type Notes struct {
 	Of    string   // name of these notes
 	Marks []string // Read is called for files that contain one of these texts, in any YAML spelling; none: for all
+	Built bool     // Read is called for kustomizations, too
 	Read  func(p string, data []byte, note func(key string))
 }
 

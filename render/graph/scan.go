@@ -278,19 +278,17 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 		}
 	})
 	s.names(p, data, out)
-	if kustomization.IsFileName(p) {
-		for kind, field := range map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"} {
-			if holds(field) {
-				add(kind)
-			}
+	built := kustomization.IsFileName(p)
+	for kind, field := range map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"} {
+		if built && holds(field) {
+			add(kind)
 		}
-		return
 	}
-	if slices.ContainsFunc(s.options.Marks, holds) {
+	if !built && slices.ContainsFunc(s.options.Marks, holds) {
 		out.add(mentions, marked, p)
 	}
 	for _, n := range s.options.Notes {
-		if len(n.Marks) > 0 && !slices.ContainsFunc(n.Marks, holds) {
+		if built && !n.Built || len(n.Marks) > 0 && !slices.ContainsFunc(n.Marks, holds) {
 			continue
 		}
 		n.Read(p, data, func(key string) { out.add(noted, noteKey(n.Of, key), p) })

@@ -18,8 +18,9 @@ import (
 )
 
 // deployers are notes about files with objects of Argo CD and Flux. The key anyFolder has files with objects that
-// deploy something, ofFlux those of them with objects of Flux. Other keys are kinds of Flux sources, and Secret for those
-// that declare clusters to Argo CD; mentions of a kind would also find the many objects that refer to it.
+// deploy something, ofFlux those of them with objects of Flux. Other keys are kinds of Flux sources; mentions of a kind
+// would also find the many objects that refer to it. The key Secret has files with the label of Secrets that declare
+// clusters to Argo CD: manifests, kustomizations, and files of charts.
 const deployers = "deployer"
 
 // Keys that are not kinds.
@@ -58,14 +59,21 @@ func newDeploying(x *Index) *Deploying {
 }
 
 func deployerNotes(limits doc.Limits) graph.Notes {
-	return graph.Notes{Of: deployers, Marks: []string{"argoproj.io/", "fluxcd.io/"}, Read: func(p string, data []byte,
+	return graph.Notes{Of: deployers, Marks: []string{"argoproj.io/", "fluxcd.io/"}, Built: true, Read: func(p string, data []byte,
 		note func(string)) {
+		text := graph.Plain(p, data, limits)
+		if bytes.Contains(text, []byte(gitops.ClusterSecret)) {
+			note("Secret")
+		}
+		if kustomization.IsFileName(p) {
+			return
+		}
 		documents, _ := doc.Parse(p, data, limits) // the documents before the first that cannot be read
 		deploys := false
 		for node := range doc.Objects(documents) {
 			deploys = noteDeployer(node, note) || deploys
 		}
-		if !deploys && NamesDeployers(graph.Plain(p, data, limits)) {
+		if !deploys && NamesDeployers(text) {
 			note(anyGroup)
 		}
 	}}
@@ -85,10 +93,6 @@ func noteDeployer(n *yaml.Node, note func(string)) bool {
 		return true
 	case flux:
 		note(kind)
-	case kind == "Secret":
-		if _, metadata := doc.Field(n, "metadata"); texts(metadata, "labels")[gitops.ClusterSecret] != "" {
-			note(kind)
-		}
 	}
 	return false
 }
@@ -100,7 +104,7 @@ func (d *Deploying) Has(p string) bool { return d.index.HasNote(deployers, anyFo
 // change the list.
 func (d *Deploying) Files() []string { return d.files() }
 
-// Sources lists the files with Flux sources of a kind, or with Secrets that declare clusters to Argo CD, sorted.
+// Sources lists the files with Flux sources of a kind, or for Secret those that may declare clusters to Argo CD, sorted.
 func (d *Deploying) Sources(kind string) []string { return d.index.Noted(deployers, kind) }
 
 // Any reports whether the tree, or the options, may have objects that deploy something.
