@@ -79,7 +79,7 @@ func opened(x *roots.Index, config render.Config) *Set {
 		w := s.found()
 		w.work.Lock()
 		defer w.work.Unlock()
-		return w.addresses()
+		return w.selectable().pairs
 	})
 	s.external = externalKustomizations(s)
 	s.Texts = &Texts{set: s}

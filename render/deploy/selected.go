@@ -9,13 +9,20 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
+// selection are the objects that declare clusters to Argo CD.
+type selection struct {
+	objects []gitops.Object
+	pairs   [][2]gitops.Cluster // the name and the address of each cluster that a Secret declares
+	held    []bool              // by object: see isHeld; nil: not computed yet
+}
+
 // selectable returns the objects that declare clusters to Argo CD, as they are deployed by what is known so far: those in
 // files that are deployed as they are, and those that roots render.
-func (w *worklist) selectable() []gitops.Object {
+func (w *worklist) selectable() *selection {
 	if w.selection != nil {
 		return w.selection
 	}
-	list, read := []gitops.Object{}, map[roots.Root]bool{}
+	list, read := []gitops.Object(nil), map[roots.Root]bool{}
 	kinds := gitops.Declaring()
 	for _, p := range w.index.Deploying.Sources("Secret") {
 		manifest := w.index.Manifest(p) && !kustomization.IsFileName(p)
@@ -34,18 +41,13 @@ func (w *worklist) selectable() []gitops.Object {
 			list = append(list, slices.DeleteFunc(w.inFile(p, nil), func(o gitops.Object) bool { return !slices.Contains(kinds, o.Kind) })...)
 		}
 	}
-	w.selection = list
-	return list
-}
-
-// addresses returns pairs of the name and the address of each cluster that a Secret declares.
-func (w *worklist) addresses() (pairs [][2]gitops.Cluster) {
-	for _, o := range w.selectable() {
+	w.selection = &selection{objects: list}
+	for _, o := range list {
 		if name, server, ok := o.Declares(); ok {
-			pairs = append(pairs, [2]gitops.Cluster{{By: gitops.ByName, Name: name}, gitops.ClusterAt(server)})
+			w.selection.pairs = append(w.selection.pairs, [2]gitops.Cluster{{By: gitops.ByName, Name: name}, gitops.ClusterAt(server)})
 		}
 	}
-	return pairs
+	return w.selection
 }
 
 // Named returns the cluster with the name that Secrets of some trees declare for its address, if they agree.
@@ -96,17 +98,26 @@ func (w *worklist) rendering(p string) (list []roots.Root) {
 // selectableBy returns what selectable returns, for the ApplicationSet of a deployment: without the objects in other
 // clusters. If something deploys the ApplicationSet and some of these objects, the others may be in no cluster.
 func (w *worklist) selectableBy(set *Deployment, in map[string][]gitops.Cluster) (list []gitops.Object) {
-	clusters, pairs, held, some := w.reaches(set), w.addresses(), w.isHeld(set), false
-	for _, o := range w.selectable() {
-		if !isElsewhere(w.clustersWith(o, in), clusters, pairs) {
-			list = append(list, o)
-			_, _, known := o.Declares()
-			some = some || held && known && w.isHeld(holder(o))
+	all := w.selectable()
+	if all.held == nil {
+		for _, o := range all.objects {
+			all.held = append(all.held, w.isHeld(holder(o)))
 		}
 	}
-	for i, o := range list {
-		if some && !w.isHeld(holder(o)) {
-			list[i] = o.Uncertain()
+	clusters, some, loose := w.reaches(set), false, []int(nil)
+	for i, o := range all.objects {
+		if isElsewhere(w.clustersWith(o, in), clusters, all.pairs) {
+			continue
+		}
+		if list = append(list, o); !all.held[i] {
+			loose = append(loose, len(list)-1)
+		} else if _, _, known := o.Declares(); known {
+			some = true
+		}
+	}
+	if some && len(loose) > 0 && w.isHeld(set) {
+		for _, i := range loose {
+			list[i] = list[i].Uncertain()
 		}
 	}
 	return list

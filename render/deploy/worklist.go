@@ -46,7 +46,7 @@ type worklist struct {
 	leaving   []*Deployment // whose sources leave out part of their folder
 	waiting   []*Deployment // whose objects are suspended
 	several   []ambiguous
-	selection []gitops.Object // see selectable; nil: not known
+	selection *selection // see selectable; nil: not known
 	problems  []gitops.Problem
 }
 
@@ -225,7 +225,7 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, context func()
 		})...)
 	}
 	if sets { // their generators select clusters
-		others = append(others, w.selectable()...)
+		others = append(others, w.selectable().objects...)
 	}
 	found, problems := w.deployments(slices.Concat(objects, others), func(o gitops.Object) {
 		w.several = append(w.several, ambiguous{o, from, others})
