@@ -1,8 +1,8 @@
 package checks
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -140,7 +140,7 @@ func (p *pairs) both(ctx context.Context, reached []roots.Root) ([]*diff.Root, e
 			p.declared.Rendered(r.Root, r.Deployed, r.Head...)
 		}
 	})
-	return list, errors.Join(errs...)
+	return list, cmp.Or(errs...)
 }
 
 func (p *pairs) render(ctx context.Context) (err error) {

@@ -129,7 +129,7 @@ func (c *chartPlaces) unsure(found []trace.Origin) (origin.Place, bool) {
 			continue
 		}
 		set, _ := c.layers.At(o.Path)
-		if u, ok := c.values.Unsure(userPath(set, o.Path)); ok && u.Path != nil { // not a whole layer, which may set any
+		if u, ok := c.values.Unsure(userPath(set, o.Path)); ok {
 			return placeAt(u.Where, "values"), true
 		}
 	}

@@ -725,7 +725,7 @@ func FuzzHandler(f *testing.F) {
 	f.Add("application/x-www-form-urlencoded", "", "payload=%7B")
 	f.Fuzz(func(t *testing.T, contentType, signature, body string) {
 		if signature == sign(body) {
-			t.Skip("the input is signed")
+			return // it is signed
 		}
 		fx := newWebhookFixture(t)
 		r := request(body)

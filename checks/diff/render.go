@@ -210,7 +210,7 @@ func (s Sides) concernsMore(root roots.Root, partial *render.Rendering) bool {
 	return slices.ContainsFunc(paths, func(p string) bool {
 		_, read := partial.Reads[p]
 		return !read && slices.ContainsFunc([]*deploy.Set{s.Trees.Base.Roots, s.Trees.Head.Roots}, func(set *deploy.Set) bool {
-			return set.Named(p) && slices.Contains(set.Reach([]string{p}, nil), root)
+			return set.NamesFile(root, p)
 		})
 	})
 }

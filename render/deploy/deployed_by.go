@@ -51,6 +51,19 @@ func (s *Set) Deployers(root roots.Root) []*Deployment {
 	return slices.DeleteFunc(s.found().at(root.Path), func(one *Deployment) bool { return one.root() != root })
 }
 
+// NamesFile reports whether a kustomization that a root consists of names a file.
+func (s *Set) NamesFile(root roots.Root, file string) bool {
+	naming := map[string]bool{}
+	for _, dir := range s.NamedBy(file) {
+		naming[dir] = true
+	}
+	return slices.ContainsFunc(s.Ancestors(naming), func(dir string) bool {
+		return dir == root.Path || slices.ContainsFunc(s.Deployers(root), func(one *Deployment) bool {
+			return one.has(dir) || slices.Contains(one.Components(), dir)
+		})
+	})
+}
+
 // LaterSources lists, for each deployment of a root, the roots of the later sources of the same Application.
 func (s *Set) LaterSources(root roots.Root) (list [][]roots.Root) {
 	for _, one := range s.Deployers(root) {

@@ -258,22 +258,18 @@ func (v *Values) Inside(path []string) (want remote.Want, at Position, ok bool) 
 	return v.parts[l.layer].Want, *l.Inside, true
 }
 
-// Unsure returns an unknown that may decide the value at a path, or a value below it.
+// Unsure returns an unknown that decides the value at a path, or a value below it. A whole layer that is not known may set any
+// value, and is none.
 func (v *Values) Unsure(path []string) (Unknown, bool) {
 	if v.tagged == nil && len(v.Unknown) > 0 {
 		return v.Unknown[0], true
 	}
 	found, steps := look(v.tagged, path)
-	l, isLeaf := found.(*leaf)
+	_, isLeaf := found.(*leaf)
 	for _, u := range v.Unknown {
 		if u.Path != nil && steps <= len(u.Path) && slices.Equal(u.Path[:steps], path[:steps]) &&
 			(steps == len(path) || isLeaf) {
 			return u, true
-		}
-	}
-	for i, p := range slices.Backward(v.parts) {
-		if p.Unknown != "" && p.Kind == mergeLayer && !(isLeaf && l.layer > i) {
-			return Unknown{Where: p.Where, Reason: p.Unknown}, true
 		}
 	}
 	return Unknown{}, false

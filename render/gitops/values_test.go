@@ -162,7 +162,7 @@ func TestFluxValues(t *testing.T) {
 		"base64":           {"valuesFrom: [{kind: Secret, name: s}]", "secret=\"base64\" maps.yaml:30\n"},
 		"encrypted, below": {"valuesFrom: [{kind: Secret, name: sealed}]\nvalues: {a: b}", "a=\"b\" k.yaml:7\n"},
 		"encrypted, above": {"valuesFrom:\n- {kind: ConfigMap, name: a, valuesKey: other}\n- {kind: Secret, name: " +
-			"sealed}\nvalues: {a: b}", "a=\"b\" k.yaml:9\nimage.tag=\"two\" maps.yaml:12?\n"},
+			"sealed}\nvalues: {a: b}", "a=\"b\" k.yaml:9\nimage.tag=\"two\" maps.yaml:12\n"},
 		"encrypted, one value": {"valuesFrom: [{kind: Secret, name: sealed, targetPath: db.password}]\nvalues: {a: b}",
 			"a=\"b\" k.yaml:7\ndb.password=\"lintel-unknown-secret-sealed\" k.yaml:6?\n"},
 		"absent": {"valuesFrom: [{kind: Secret, name: gone, targetPath: p}]", "p=\"lintel-unknown-secret-gone\" k.yaml:6?\n"},
@@ -404,7 +404,7 @@ func TestOrigin(t *testing.T) {
 	if diff := gocmp.Diff([]string{"maps.yaml:12:10", "maps.yaml:8:12"}, chain); diff != "" {
 		t.Error(diff)
 	}
-	for path, want := range map[string]string{"image.tag": "", "image.pull": "is encrypted", "gone": "is encrypted",
+	for path, want := range map[string]string{"image.tag": "", "image.pull": "", "gone": "",
 		"host": "${X}"} {
 		if u, unsure := v.Unsure(strings.Split(path, ".")); unsure != (want != "") || !strings.Contains(u.Reason, want) {
 			t.Errorf("%s: %+v", path, u)
