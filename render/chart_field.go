@@ -39,7 +39,8 @@ func (c *chartPlaces) field(s spot) origin.Place {
 			at, length, found = at+1, 0, inside
 		}
 	}
-	p, ok := c.decide(s, wordsFirst(found, s.part.text.Text[at:at+length]))
+	text := s.part.text.Text[at : at+length]
+	p, ok := c.decide(s, wordsFirst(found, text), text)
 	if !ok {
 		return near
 	}
@@ -79,7 +80,8 @@ func wordsFirst(found []trace.Origin, text string) []trace.Origin {
 }
 
 // decide returns the place of the first origin that a person can edit in this repository, or else of the first origin.
-func (c *chartPlaces) decide(s spot, found []trace.Origin) (best origin.Place, ok bool) {
+// text is what they made.
+func (c *chartPlaces) decide(s spot, found []trace.Origin, text string) (best origin.Place, ok bool) {
 	if p, ok := c.unsure(found); ok {
 		return p, true
 	}
@@ -94,7 +96,11 @@ func (c *chartPlaces) decide(s spot, found []trace.Origin) (best origin.Place, o
 		if o.Role == trace.Fallback && o.Kind != trace.Value {
 			continue // a key or a release is not set to get a default
 		}
-		p, sure := c.origin(o)
+		copied := ""
+		if o.Role == trace.Verbatim && !strings.Contains(text, "\n") {
+			copied = text[o.At:min(o.At+o.Length, len(text))]
+		}
+		p, sure := c.origin(o, copied)
 		if o.Role == trace.Derived && (o.Kind == trace.Key || o.Kind == trace.Release) {
 			p.How, sure = origin.Enclosing, false // a key or a release usually chose between values, and did not print the text itself
 			p.StartColumn, p.EndColumn = 0, 0

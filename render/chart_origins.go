@@ -12,11 +12,15 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// origin returns the place of an origin. sure means that an edit there changes the field.
-func (c *chartPlaces) origin(o trace.Origin) (p origin.Place, sure bool) {
+// origin returns the place of an origin. sure means that an edit there changes the field. copied is the part of a line
+// that is copied from it, if any.
+func (c *chartPlaces) origin(o trace.Origin, copied string) (p origin.Place, sure bool) {
 	switch o.Kind {
 	case trace.Value:
-		return c.value(o.Path, false)
+		if p, sure = c.value(o.Path, false); sure && copied != "" {
+			p = c.file(p.Path).Inside(p, o.Offset, copied)
+		}
+		return p, sure
 	case trace.Key:
 		return c.value(o.Path, true)
 	case trace.Text:

@@ -35,6 +35,79 @@ data:
 	}
 }
 
+// A value that is a text of several lines is edited in the line that a field comes from, also where the text is a template, and
+// where the values are a text themselves.
+func TestPlacesOfLinesInTextsOfValues(t *testing.T) {
+	const template = `
+-- chart/templates/config.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: config
+  labels:
+    {{- tpl .Values.labels . | nindent 4 }}
+data:
+  {{- .Values.data | nindent 2 }}
+`
+	for name, test := range map[string]struct {
+		files  string
+		places map[string]string
+	}{
+		"in an object": {`
+-- flux/app.yaml --
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: app, namespace: apps}
+spec:
+  chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}
+  values:
+    labels: |
+      team: "a"
+
+      app: {{ .Release.Name }}-web # a comment
+    data: |
+      a: 1
+      b: >-
+        two
+        three
+`, map[string]string{"/metadata/labels/team": "flux/app.yaml:8:14-15", "/metadata/labels/app": "flux/app.yaml:10:31-35",
+			"/data/a": "flux/app.yaml:12:10-11", "/data/b": "flux/app.yaml:14:9-12"}},
+		"in a text": {`
+-- flux/app.yaml --
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: app, namespace: apps}
+spec:
+  chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}
+  valuesFrom: [{kind: ConfigMap, name: values}]
+-- flux/values.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: values, namespace: apps}
+data:
+  values.yaml: |
+    labels: |
+      team: "a"
+    data: |
+      b: 1
+      a: 2
+`, map[string]string{"/metadata/labels/team": "flux/values.yaml:7:14-15", "/data/a": "flux/values.yaml:10:10-11"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := renderReleases(t, fluxRepo+template+test.files, render.Config{})
+			if got := r.messages(); got != "" {
+				t.Fatal(got)
+			}
+			for pointer, want := range test.places {
+				p := find(t, r.one, "ConfigMap config").Origin(pointer)
+				if got := fmt.Sprintf("%s:%d:%d-%d", p.Path, p.StartLine, p.StartColumn, p.EndColumn); got != want || p.How != origin.Writer {
+					t.Errorf("%s: %s, want %s (%+v)", pointer, got, want, p)
+				}
+			}
+		})
+	}
+}
+
 // The cost of a place does not grow with the size of the chart, as "lintel blame" asks for the places of all lines.
 func TestChartPlacesCost(t *testing.T) {
 	var values, template strings.Builder

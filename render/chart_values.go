@@ -284,7 +284,7 @@ func (c *chartPlaces) spans(s spot, found []trace.Origin, at, length int) (spans
 		if begin >= end || !strings.ContainsFunc(s.value.Value[begin:end], isWord) {
 			continue
 		}
-		p, _ := c.origin(o)
+		p, _ := c.origin(o, s.value.Value[begin:end])
 		c.link(&p, s, []trace.Origin{o})
 		spans = append(spans, origin.Span{From: begin, To: end, Place: p})
 	}

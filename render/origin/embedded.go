@@ -2,6 +2,7 @@ package origin
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -14,7 +15,7 @@ func (t *text) inner(n *yaml.Node) *text {
 	if in, ok := t.embedded[n]; ok {
 		return in
 	}
-	in := &text{index: map[position]*yaml.Node{}}
+	in := &text{index: map[position]*yaml.Node{}, lines: t.lines}
 	if t.embedded == nil {
 		t.embedded = map[*yaml.Node]*text{}
 	}
@@ -31,6 +32,38 @@ func (t *text) inner(n *yaml.Node) *text {
 	}
 	in.docs = docs
 	return in
+}
+
+// Inside returns the place of a line in a literal block scalar, given the place of the scalar: the line of a part of its
+// value, which begins at an offset. It returns the given place where the value has no such part.
+func (f *File) Inside(whole Place, offset int, part string) Place {
+	t, n := f.text(f.path).block(whole.StartLine)
+	blank := len(part) - len(strings.TrimLeft(part, " \n"))
+	part = strings.TrimRight(part[blank:], " \n")
+	offset += blank
+	if n == nil || part == "" || strings.Contains(part, "\n") || !strings.HasPrefix(n.Value[min(offset, len(n.Value)):], part) {
+		return whole
+	}
+	before := n.Value[:offset]
+	line, column := t.mover(n)(strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1)
+	whole.StartLine, whole.EndLine = line, line
+	whole.StartColumn, whole.EndColumn = column, column+utf8.RuneCountInString(part)
+	return whole
+}
+
+// block returns the literal block scalar whose mark is on a line, and the text that it is in: the file, or another such
+// scalar.
+func (t *text) block(line int) (*text, *yaml.Node) {
+	t.documents()
+	for _, n := range t.blocks {
+		switch {
+		case n.Line == line:
+			return t, n
+		case n.Line < line && line <= n.Line+blockLines(n):
+			return t.inner(n).block(line)
+		}
+	}
+	return t, nil
 }
 
 // mover returns the function that maps positions in a scalar's value to positions in the file.
