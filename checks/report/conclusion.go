@@ -159,7 +159,7 @@ func (r *Report) title() string {
 		return "All policies match only kinds that do not exist: nothing was checked"
 	case r.Same:
 		return "There is nothing to compare: the head changes no file"
-	case r.Stats.Resources == 0 && r.Preview != nil:
+	case r.Stats.Resources == 0 && (r.Preview != nil || len(r.RootChanges) > 0): // policies are deployed, and are no resources to count
 		return "Only policies, exceptions or settings change"
 	case r.Stats.Resources == 0:
 		return "No deployed manifest changes"

@@ -35,6 +35,8 @@ func TestConclude(t *testing.T) {
 			"No policies in this repository: nothing was checked"},
 		{"policies changed", Report{Stats: Stats{Policies: 1}, Preview: &Preview{}}, Success,
 			"Only policies, exceptions or settings change"},
+		{"a deployed policy changes", Report{Stats: Stats{Policies: 1}, RootChanges: []RootChange{{Root: "policies", Removed: 1}}}, Success,
+			"Only policies, exceptions or settings change"},
 		{"violation", Report{Stats: checked, Findings: []Finding{blocking, waiting, warning}}, Failure,
 			"1 new violation, 1 exception waits for approval, 1 warning"},
 		{"pending exception", Report{Stats: checked, Findings: []Finding{waiting, waiting, warning}}, ActionRequired,
