@@ -40,13 +40,17 @@ func (w *worklist) unlink() {
 	})
 }
 
+// written says where an object is written.
+type written struct{ kind, name, file string }
+
+func (d *Deployment) written() written { return written{d.Object.Kind, d.Object.Name, d.Where.Path} }
+
 // arrived removes deployments of objects that another deployment changes before they reach the cluster, with what they
 // deployed. one is that deployment, and objects are what it renders. again has deployments that it renders unchanged.
 func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*Deployment]bool) {
 	one.resolved() // which may add problems
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	type written struct{ kind, name, file string }
 	all := map[written]bool{}
 	for _, o := range objects {
 		all[written{o.Kind, o.Name, o.File}] = true
@@ -56,10 +60,12 @@ func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*
 			slices.ContainsFunc(w.index.Ancestors(map[string]bool{from: true}), one.includes))
 	}
 	var raw []*Deployment
-	for _, other := range w.byID {
-		if other != one && !again[other] && arrived(other.Object, other.Where.Path, other.From) {
-			raw = append(raw, other)
-			w.replaced[other.Where.Path] = true
+	for at := range all {
+		for _, other := range w.byObject[at] {
+			if other != one && !again[other] && arrived(other.Object, other.Where.Path, other.From) {
+				raw = append(raw, other)
+				w.replaced[other.Where.Path] = true
+			}
 		}
 	}
 	without := w.remove(raw, one)
@@ -118,7 +124,9 @@ func (w *worklist) contest() (list []*Deployment) {
 // remove removes some deployments and what they deploy in turn, except through the deployment kept. It returns the
 // removed roots as gitops.Deployment.From names them. The lock is held.
 func (w *worklist) remove(list []*Deployment, kept *Deployment) (without map[string]bool) {
-	without = map[string]bool{}
+	if without = map[string]bool{}; len(list) == 0 {
+		return without
+	}
 	for id, other := range w.byID {
 		up := other
 		for up != nil && up != kept && !slices.Contains(list, up) {
@@ -131,9 +139,11 @@ func (w *worklist) remove(list []*Deployment, kept *Deployment) (without map[str
 		delete(w.byID, id)
 		w.byOrder = nil
 		delete(w.followed, id)
-		w.byPath[other.Path] = slices.DeleteFunc(w.byPath[other.Path], func(d *Deployment) bool { return d == other })
+		isOther := func(d *Deployment) bool { return d == other }
+		w.byPath[other.Path] = slices.DeleteFunc(w.byPath[other.Path], isOther)
+		w.byObject[other.written()] = slices.DeleteFunc(w.byObject[other.written()], isOther)
 		for _, dir := range other.Components() {
-			w.composed[dir] = slices.DeleteFunc(w.composed[dir], func(d *Deployment) bool { return d == other })
+			w.composed[dir] = slices.DeleteFunc(w.composed[dir], isOther)
 		}
 	}
 	return without

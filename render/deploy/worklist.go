@@ -40,6 +40,7 @@ type worklist struct {
 	replaced  map[string]bool // files with objects that a deployment changes, see arrived
 	contests  map[string]bool // by ID or folder: see contest
 	byPath    map[string][]*Deployment
+	byObject  map[written][]*Deployment
 	composed  map[string][]*Deployment // by the folder of a component that the object adds
 	byID      map[string]*Deployment
 	byOrder   *ordered      // made of byID on first use, nil after byID has changed
@@ -53,7 +54,8 @@ type worklist struct {
 func newWorklist(x *roots.Index, r *render.Renderer, c render.Config) *worklist {
 	w := &worklist{index: x, renderer: r, cache: c.Cache, progress: c.Progress, repo: x.RepoNames(),
 		limits: gitops.Limits{Source: x.Options().Limits}, holds: sync.OnceValue(x.Deploying.Including),
-		followed: map[string]bool{}, replaced: map[string]bool{}, contests: map[string]bool{}, byPath: map[string][]*Deployment{}, composed: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
+		followed: map[string]bool{}, replaced: map[string]bool{}, contests: map[string]bool{}, byPath: map[string][]*Deployment{},
+		byObject: map[written][]*Deployment{}, composed: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 	w.parted = sync.OnceValue(w.findParted)
 	return w
 }
@@ -266,6 +268,7 @@ func (w *worklist) put(one *Deployment) bool {
 		w.leaving = append(w.leaving, one)
 	}
 	w.byPath[one.Path] = append(w.byPath[one.Path], one)
+	w.byObject[one.written()] = append(w.byObject[one.written()], one)
 	for _, dir := range one.Components() {
 		w.composed[dir] = append(w.composed[dir], one)
 	}
