@@ -174,7 +174,7 @@ func wish(f *report.Finding) (review.Wish, bool) {
 	if f.Origin.Set == nil {
 		return review.Wish{Origin: f.Origin, Field: f.Field, Suggestion: f.Suggestion}, true
 	}
-	keys, text, ok := f.ChartValue()
+	keys, text, ok := view.ChartValue(f)
 	if !ok {
 		return review.Wish{}, false
 	}

@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
@@ -226,10 +227,7 @@ func (t Target) comment() string {
 			"namespace.\n")
 	}
 	if len(t.Made) > 0 {
-		var made []string
-		for _, m := range t.Made {
-			made = append(made, m.Kind+"s")
-		}
+		made := report.Mapped(t.Made, func(m Made) string { return m.Kind + "s" })
 		fmt.Fprintf(&b, "# A cluster creates %s from it and checks them separately, so this names them, too.\n",
 			strings.Join(made, " and "))
 	}

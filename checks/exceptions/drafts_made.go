@@ -7,7 +7,9 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/checks/view"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 )
@@ -21,10 +23,7 @@ func (d *drafter) withMade(ctx context.Context) {
 	if d.subject.delete {
 		return
 	}
-	var rules []string // names without the prefixes of generated rules
-	for _, b := range d.blocked {
-		rules = append(rules, writtenRule(b.res.Rule))
-	}
+	rules := report.Mapped(d.blocked, func(b blocked) string { return view.RuleName(b.res.Rule) })
 	pair := d.blocked[0].pair
 	evaluator := d.Policies.Bind(d.Decision.Effective, d.Declared)
 	for _, m := range MadeOf(pair.Resource().Object) {
@@ -32,7 +31,7 @@ func (d *drafter) withMade(ctx context.Context) {
 			New: render.NewResource(apiserver.Received(m.Object), nil)}
 		blocks := false
 		for _, res := range d.Reviewer.Ask(ctx, evaluator, made) {
-			if res.Policy != d.subject.policy || !review.Violated(res) || !slices.Contains(rules, writtenRule(res.Rule)) {
+			if res.Policy != d.subject.policy || !review.Violated(res) || !slices.Contains(rules, view.RuleName(res.Rule)) {
 				continue
 			}
 			blocks = true
@@ -47,14 +46,6 @@ func (d *drafter) withMade(ctx context.Context) {
 		}
 	}
 	slices.Sort(d.target.Rules)
-}
-
-// writtenRule returns the name of a rule in its policy, without the prefix of a rule generated for pod controllers.
-func writtenRule(name string) string {
-	if rest, ok := strings.CutPrefix(name, "autogen-cronjob-"); ok {
-		return rest
-	}
-	return strings.TrimPrefix(name, "autogen-")
 }
 
 // crowded reports whether the generated names of m may also be names of another deployed resource, or of what

@@ -69,7 +69,7 @@ func (d *drafter) values(names []string) map[string][]string {
 	}
 	var list []string
 	add := func(s string) {
-		if s != "" && !isIndex(s) && !slices.Contains(list, s) && len(list) < draftParts {
+		if _, err := strconv.ParseUint(s, 10, 31); s != "" && err != nil && !slices.Contains(list, s) && len(list) < draftParts {
 			list = append(list, s)
 		}
 	}
@@ -117,10 +117,4 @@ func words(v any, depth int) (out []string) {
 		}
 	}
 	return out
-}
-
-// isIndex reports whether a text is an index of a list.
-func isIndex(s string) bool {
-	_, err := strconv.ParseUint(s, 10, 31)
-	return err == nil
 }

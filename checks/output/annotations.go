@@ -86,9 +86,7 @@ func Annotations(rep *report.Report) (list []Annotation, left int) {
 		}
 	}
 	chosen := choose(all, rep.MaxAnnotations())
-	for _, c := range chosen {
-		list = append(list, c.Annotation)
-	}
+	list = report.Mapped(chosen, func(c candidate) Annotation { return c.Annotation })
 	slices.SortStableFunc(list, func(a, b Annotation) int {
 		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), strings.Compare(a.Path, b.Path),
 			cmp.Compare(a.StartLine, b.StartLine))

@@ -48,11 +48,7 @@ func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 			}
 		}
 		for _, w := range c.Waiting() {
-			var items []string
-			for _, item := range w.Items {
-				items = append(items, item.String())
-			}
-			p.Message += "\n" + w.Label + ": " + report.Some(items, fewNames)
+			p.Message += "\n" + w.Label + ": " + report.Some(report.Mapped(w.Items, view.Item.String), fewNames)
 		}
 		problems("warning", "Lintel: "+c.Label(), []report.Problem{p})
 	}

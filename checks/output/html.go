@@ -50,15 +50,9 @@ func PageOf(r *report.Report, o PageOptions) *Page {
 	if !view.NeedTotals(list) {
 		p.Totals = nil
 	}
-	for i := range r.Exceptions {
-		p.Exceptions = append(p.Exceptions, b.exception(&r.Exceptions[i]))
-	}
-	for i := range r.Cleanup {
-		u := &r.Cleanup[i]
-		p.Cleanup = append(p.Cleanup, Note{Where: b.at(u.Path, u.Line), Text: shown(u.Name + " " + view.CleanupWords(u))})
-	}
-	for i := range r.Bumps {
-		p.Bumps = append(p.Bumps, b.bump(&r.Bumps[i]))
+	p.Exceptions, p.Bumps = report.Mapped(r.Exceptions, b.exception), report.Mapped(r.Bumps, b.bump)
+	for _, u := range r.Cleanup {
+		p.Cleanup = append(p.Cleanup, Note{Where: b.at(u.Path, u.Line), Text: shown(u.Name + " " + view.CleanupWords(&u))})
 	}
 	if more := view.MoreBumps(r); more != "" {
 		p.More = append(p.More, shown(more))
@@ -118,17 +112,16 @@ func ownAddress(of func(path string, line int) string, path string, line int) st
 	return address(of, path, line)
 }
 
-func (b *pageOf) notes(problems []report.Problem) (list []Note) {
-	for _, p := range problems {
-		list = append(list, Note{Where: b.at(p.Path, p.Line), Text: shown(p.Message), Code: b.code(p.Path, p.Line, p.Line, 0, 0)})
-	}
-	return list
+func (b *pageOf) notes(problems []report.Problem) []Note { return report.Mapped(problems, b.note) }
+
+func (b *pageOf) note(p report.Problem) Note {
+	return Note{Where: b.at(p.Path, p.Line), Text: shown(p.Message), Code: b.code(p.Path, p.Line, p.Line, 0, 0)}
 }
 
 // causes lists the causes, with everything that depends on each.
 func (b *pageOf) causes() (list []Note) {
 	for _, c := range view.CausesOf(b.report, view.ByPlace(b.report.Findings)) {
-		note := b.notes([]report.Problem{c.Problem()})[0]
+		note := b.note(c.Problem())
 		for _, w := range c.Waiting() {
 			f := Fact{Label: strings.ToUpper(w.Label[:1]) + w.Label[1:], Folded: true}
 			for _, item := range w.Items {
@@ -148,21 +141,15 @@ func (b *pageOf) causes() (list []Note) {
 // facts lists what the report says about checked and changed things.
 func (b *pageOf) facts() (list []Fact) {
 	add := func(label string, code bool, names []string) {
-		f := Fact{Label: label, Code: code}
-		for _, name := range names {
-			f.Items = append(f.Items, Link{Text: shown(name)})
-		}
 		if len(names) > 0 {
-			list = append(list, f)
+			items := report.Mapped(names, func(name string) Link { return Link{Text: shown(name)} })
+			list = append(list, Fact{Label: label, Code: code, Items: items})
 		}
 	}
 	add("Clusters", false, b.report.Clusters)
-	var roots []string
+	roots := report.Mapped(b.report.Bumps, func(b report.Bump) string { return b.Root })
 	for i := range b.report.Findings {
 		roots = append(roots, b.report.Findings[i].Roots...)
-	}
-	for i := range b.report.Bumps {
-		roots = append(roots, b.report.Bumps[i].Root)
 	}
 	for i := range b.report.Differences {
 		roots = append(roots, b.report.Differences[i].Roots...)
@@ -198,13 +185,7 @@ func diffLine(row string) DiffLine {
 func shown(s string) string { return tameTags(Line(s)) }
 
 // each makes texts safe to show.
-func each(list []string) []string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = shown(s)
-	}
-	return out
-}
+func each(list []string) []string { return report.Mapped(list, shown) }
 
 // code returns the lines around a place; columns count characters from 1, and to is after the place.
 func (b *pageOf) code(path string, start, end, from, to int) (list []CodeLine) {

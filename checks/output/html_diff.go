@@ -132,10 +132,7 @@ func clusters(list []report.RootChange) (rows []ClusterRow) {
 func images(list []report.ImageChange) (rows []Row) {
 	type change struct{ from, to string }
 	for _, same := range report.Grouped[[]report.ImageChange](list, func(i report.ImageChange) change { return change{i.From, i.To} }) {
-		var where []string
-		for _, i := range same {
-			where = append(where, i.Resource.String())
-		}
+		where := report.Mapped(same, func(i report.ImageChange) string { return i.Resource.String() })
 		rows = append(rows, Row{shown(cmp.Or(same[0].From, "(new)")), shown(cmp.Or(same[0].To, "(gone)")),
 			shown(strings.Join(where, ", "))})
 	}

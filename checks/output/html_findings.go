@@ -84,9 +84,7 @@ func (b *pageOf) finding(f *report.Finding) Finding {
 	}
 	if x := view.FixOf(f); x != nil {
 		out.WriteWords = shown(x.Words("What to write"))
-		for _, row := range x.Rows {
-			out.Write = append(out.Write, diffLine(row))
-		}
+		out.Write = report.Mapped(x.Rows, diffLine)
 	}
 	if f.Exemption != nil {
 		out.Exemption = b.exemption(f.Exemption)
@@ -106,24 +104,21 @@ func (b *pageOf) exemption(e *report.Exemption) Note {
 	return n
 }
 
-func (b *pageOf) exception(e *report.Exception) Exception {
+func (b *pageOf) exception(e report.Exception) Exception {
 	out := Exception{Name: shown(e.Name), State: shown(string(e.State)), Mark: shown(string(e.State)),
 		Where: b.at(e.Path, e.Line)}
 	if e.State == report.Pending {
 		out.Mark = "waits for approval"
 	}
-	for _, f := range view.ExceptionFacts(e, b.report.Approvers) {
-		out.Facts = append(out.Facts, shown(f.String()))
-	}
+	out.Facts = each(report.Mapped(view.ExceptionFacts(&e, b.report.Approvers), view.ExceptionFact.String))
 	return out
 }
 
-func (b *pageOf) bump(of *report.Bump) Bump {
-	out := Bump{Root: shown(of.Root), Counts: shown(view.BumpCounts(of)), Images: each(view.ImageWords(of.Images)),
-		Care: each(view.CareWords(of)), Added: each(view.ResourceNames(of.Added)), Removed: each(view.ResourceNames(of.Removed))}
-	for i := range of.Moved {
-		m := &of.Moved[i]
-		out.Moved = append(out.Moved, Note{Where: b.at(m.Path, m.Line), Text: shown(m.Name + " " + view.Versions(m))})
+func (b *pageOf) bump(of report.Bump) Bump {
+	out := Bump{Root: shown(of.Root), Counts: shown(view.BumpCounts(&of)), Images: each(view.ImageWords(of.Images)),
+		Care: each(view.CareWords(&of)), Added: each(view.ResourceNames(of.Added)), Removed: each(view.ResourceNames(of.Removed))}
+	for _, m := range of.Moved {
+		out.Moved = append(out.Moved, Note{Where: b.at(m.Path, m.Line), Text: shown(m.Name + " " + view.Versions(&m))})
 		for _, l := range m.Links {
 			out.Links = append(out.Links, Link{Text: shown(l.Text), Address: l.URL})
 		}
@@ -157,12 +152,11 @@ func (b *pageOf) preview() *Preview {
 		}
 		out.Items = append(out.Items, Note{Where: where, Text: shown(i.Words)})
 	}
-	for i := range p.Findings {
-		f := &p.Findings[i]
+	for _, f := range p.Findings {
 		o := cmp.Or(f.Origin, &report.Origin{})
 		out.Rows = append(out.Rows, PreviewRow{Effect: shown(string(f.Effect)), Rule: shown(view.Title(f.Policy, f.Rule)),
-			Becomes: shown(view.Becomes(f)), Resource: shown(f.Resource.String()),
-			More: strings.TrimPrefix(view.PreviewResources(f), f.Resource.String()), Where: b.at(o.Path, o.StartLine)})
+			Becomes: shown(view.Becomes(&f)), Resource: shown(f.Resource.String()),
+			More: strings.TrimPrefix(view.PreviewResources(&f), f.Resource.String()), Where: b.at(o.Path, o.StartLine)})
 	}
 	if p.LeftOut > 0 {
 		out.LeftOut = report.Count(p.LeftOut, "more difference is", "more differences are") + " counted above and not listed."

@@ -53,8 +53,7 @@ type junitCause struct {
 func checkJUnit(w io.Writer, r *report.Report, _ Options) error {
 	all := newJUnit("lintel")
 	check := all.suite("lintel")
-	for i := range r.Errors {
-		p := &r.Errors[i]
+	for _, p := range r.Errors {
 		check.add(junitProblem(cmp.Or(view.KnownPlace(p.Path, p.Line, p.Column), "check"), p))
 	}
 	for _, p := range view.NotChecked(r.NotChecked, r.Causes) {
@@ -101,7 +100,7 @@ func (all *junitSuites) write(w io.Writer) error {
 }
 
 // junitProblem returns the case of a file that could not be read.
-func junitProblem(name string, p *report.Problem) junitCase {
+func junitProblem(name string, p report.Problem) junitCase {
 	return junitCase{Name: Line(name), Class: "lintel", File: Line(p.Path), Line: p.Line,
 		Error: &junitCause{Message: Line(p.Message), Type: string(report.Error), Text: lines(p.Message)}}
 }
@@ -148,14 +147,13 @@ func (s *junitSuite) add(c junitCase) {
 func testJUnit(w io.Writer, r *report.TestRun, _ Options) error {
 	all := newJUnit("lintel test")
 	var last *junitSuite
-	for i := range r.Rows {
-		row := &r.Rows[i]
+	for _, row := range r.Rows {
 		if last == nil || last.Name != Line(row.File) {
 			last = all.suite(row.File)
 		}
 		name := strings.TrimSpace(row.Rule + " " + qualifiedName(row.Resource))
 		c := junitCase{Name: Line(name), Class: Line(row.Policy), File: Line(row.File)}
-		_, why := rowResult(row)
+		_, why := rowResult(&row)
 		switch {
 		case row.Excluded:
 			c.Skipped = &junitCause{Message: Line(why)}
@@ -166,8 +164,7 @@ func testJUnit(w io.Writer, r *report.TestRun, _ Options) error {
 	}
 	if len(r.Errors) > 0 {
 		last = all.suite("files")
-		for i := range r.Errors {
-			p := &r.Errors[i]
+		for _, p := range r.Errors {
 			last.add(junitProblem(view.Place(p.Path, p.Line, p.Column), p))
 		}
 	}

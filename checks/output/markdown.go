@@ -223,10 +223,7 @@ func (m *markdown) causes(findings []*report.Finding) section {
 	for _, c := range view.CausesOf(m.report, findings) {
 		row := m.problem(c.Problem())
 		for _, w := range c.Waiting() {
-			var items []string
-			for _, item := range w.Items[:min(len(w.Items), m.places)] {
-				items = append(items, m.item(item))
-			}
+			items := report.Mapped(w.Items[:min(len(w.Items), m.places)], m.item)
 			items = andMore(items, len(w.Items)-len(items))
 			switch {
 			case w.Label == "likewise":
@@ -280,9 +277,8 @@ func (m *markdown) exceptions(title string, objects bool) section {
 // cleanup lists merged exceptions to remove or to renew.
 func (m *markdown) cleanup() section {
 	s := section{head: "\n#### Exceptions to renew or remove\n\n", one: "exception", many: "exceptions"}
-	for i := range m.report.Cleanup {
-		u := &m.report.Cleanup[i]
-		s.rows = append(s.rows, fmt.Sprintf("- %s (%s) %s\n", code(u.Name), m.at(u.Path, u.Line, 0), view.CleanupWords(u)))
+	for _, u := range m.report.Cleanup {
+		s.rows = append(s.rows, fmt.Sprintf("- %s (%s) %s\n", code(u.Name), m.at(u.Path, u.Line, 0), view.CleanupWords(&u)))
 	}
 	return s
 }

@@ -30,27 +30,22 @@ func (m *markdown) bumps() section {
 	if more := view.MoreBumps(m.report); more != "" {
 		s.foot = "\n" + more + "\n"
 	}
-	for i := range m.report.Bumps {
-		b := &m.report.Bumps[i]
-		var moved []string
-		for k := range b.Moved {
-			one := &b.Moved[k]
-			words := breakable(one.Name, "") + " " + cellProse(view.Versions(one))
+	for _, b := range m.report.Bumps {
+		var moved, effects []string
+		for _, one := range b.Moved {
+			words := breakable(one.Name, "") + " " + cellProse(view.Versions(&one))
 			for _, l := range one.Links {
 				words += " " + breakable(l.Text, l.URL)
 			}
 			moved = append(moved, words+"<br>"+breakable(view.Place(one.Path, one.Line, 0), m.blob(one.Path, one.Line)))
 		}
-		var effects, care []string
 		if b.Problem == "" {
-			effects = append(effects, cellProse(view.BumpCounts(b)))
+			effects = append(effects, cellProse(view.BumpCounts(&b)))
 		}
 		for _, words := range view.ImageWords(b.Images) {
 			effects = append(effects, breakable(words, ""))
 		}
-		for _, words := range view.CareWords(b) {
-			care = append(care, cellProse(clip(words, messageRunes)))
-		}
+		care := report.Mapped(view.CareWords(&b), func(words string) string { return cellProse(clip(words, messageRunes)) })
 		if len(care) > 1 {
 			for i := range care {
 				care[i] = "• " + care[i]
@@ -72,8 +67,7 @@ func cellLines(items []string) string {
 // resolved lists the versions that floating references resolved to.
 func (m *markdown) resolved() section {
 	s := foldedSection("Moving references: "+report.Count(len(m.report.Resolved), "reference", "references"), "line", "lines")
-	for i := range m.report.Resolved {
-		r := &m.report.Resolved[i]
+	for _, r := range m.report.Resolved {
 		s.rows = append(s.rows, "- "+m.before(r.Path, r.Line, 0)+prose(r.String())+"\n")
 	}
 	return s
@@ -82,19 +76,14 @@ func (m *markdown) resolved() section {
 // differences returns the resources that new versions change, folded.
 func (m *markdown) differences() section {
 	s := section{head: "\n#### " + view.BumpsTitle + "\n\n", one: "resource", many: "resources"}
-	for i := range m.report.Bumps {
-		b := &m.report.Bumps[i]
-		for _, part := range []struct {
-			what string
-			list []report.Resource
-		}{{"Added", b.Added}, {"Removed", b.Removed}} {
-			if len(part.list) > 0 {
-				s.rows = append(s.rows, "- "+code(b.Root)+": "+part.what+" "+codes(view.ResourceNames(part.list), 50)+"\n")
+	for _, b := range m.report.Bumps {
+		for i, list := range [][]report.Resource{b.Added, b.Removed} {
+			if len(list) > 0 {
+				s.rows = append(s.rows, "- "+code(b.Root)+": "+[]string{"Added", "Removed"}[i]+" "+codes(view.ResourceNames(list), 50)+"\n")
 			}
 		}
 	}
-	for i := range m.report.Bumps {
-		b := &m.report.Bumps[i]
+	for _, b := range m.report.Bumps {
 		for _, c := range b.Changed {
 			var row strings.Builder
 			fmt.Fprintf(&row, "\n<details><summary>%s: %s</summary>\n\n", codeTag(b.Root), codeTag(c.String()))
@@ -145,15 +134,14 @@ func (m *markdown) previewTable() section {
 		s.foot = "\n" + report.Count(p.LeftOut, "more place is", "more places are") + " not listed.\n" + s.foot
 	}
 	icons := map[report.Effect]string{report.EffectFails: "❌", report.EffectPasses: "✅", report.EffectUndecided: "❔"}
-	for i := range p.Findings {
-		f := &p.Findings[i]
+	for _, f := range p.Findings {
 		icon, at := cmp.Or(icons[f.Effect], "⚠️"), ""
 		if f.Origin != nil {
 			at = m.origin(f.Origin, f.Origin.StartLine)
 		}
 		s.rows = append(s.rows, fmt.Sprintf("| %s | %s<br>%s | %s<br>%s | %s<br>%s |\n", icon, breakable(f.Policy, ""),
-			breakable(view.RuleName(f.Rule), ""), cellProse(view.Becomes(f)),
-			cellProse(clip(view.Reason(f.Rule, f.Message), messageRunes)), at, cellProse(view.PreviewResources(f))))
+			breakable(view.RuleName(f.Rule), ""), cellProse(view.Becomes(&f)),
+			cellProse(clip(view.Reason(f.Rule, f.Message), messageRunes)), at, cellProse(view.PreviewResources(&f))))
 	}
 	return s
 }

@@ -47,8 +47,7 @@ func (m *markdown) drafts() section {
 		"Each file exempts one resource, and what the cluster creates from it, from the policies that it names; a " +
 		"trial confirmed that. Commit the files you need to this pull request under the given paths, state the " +
 		"reason in the first line, and ask for a review.\n\n"}
-	for i := range m.report.Drafts {
-		d := &m.report.Drafts[i]
+	for _, d := range m.report.Drafts {
 		if d.YAML == "" {
 			what := ""
 			if names := d.Policies(); len(names) > 0 {
@@ -57,7 +56,7 @@ func (m *markdown) drafts() section {
 			s.rows = append(s.rows, "- No draft: "+what+prose(d.Why)+"\n\n")
 			continue
 		}
-		s.rows = append(s.rows, code(d.Path)+": "+codes(d.Policies(), 10)+m.newFile(d)+"\n\n"+fence("yaml", lines(d.YAML))+
+		s.rows = append(s.rows, code(d.Path)+": "+codes(d.Policies(), 10)+m.newFile(&d)+"\n\n"+fence("yaml", lines(d.YAML))+
 			"\n")
 	}
 	return s
@@ -150,9 +149,5 @@ func indented(s string) string {
 
 // codes returns names as code, and counts those beyond the limit.
 func codes(names []string, limit int) string {
-	var out []string
-	for _, n := range names[:min(len(names), limit)] {
-		out = append(out, code(n))
-	}
-	return strings.Join(andMore(out, len(names)-limit), ", ")
+	return strings.Join(andMore(report.Mapped(names[:min(len(names), limit)], code), len(names)-limit), ", ")
 }

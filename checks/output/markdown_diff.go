@@ -24,10 +24,8 @@ func diffMarkdown(w io.Writer, d *report.Differences, _ Options) error {
 			head += "\n" + prose(words) + "\n"
 		}
 	}
-	images := section{head: "\n#### Images\n\n", one: "image", many: "images"}
-	for _, s := range view.ImageWords(d.Images) {
-		images.rows = append(images.rows, "- "+code(s)+"\n")
-	}
+	images := section{head: "\n#### Images\n\n", one: "image", many: "images",
+		rows: report.Mapped(view.ImageWords(d.Images), func(s string) string { return "- " + code(s) + "\n" })}
 	sections := []section{m.problems("Errors", d.Errors), m.causes(nil), m.clusters(d.RootChanges), m.rendered(d.Differences), images}
 	_, err := io.WriteString(w, assemble(head, sections, []section{m.problems("Warnings", d.Warnings)}, "", 0, ""))
 	return err
@@ -36,26 +34,24 @@ func diffMarkdown(w io.Writer, d *report.Differences, _ Options) error {
 // rendered returns differences of resources, folded.
 func (m *markdown) rendered(list []report.Difference) section {
 	s := section{head: "\n#### Rendered differences\n", one: "resource", many: "resources"}
-	for i := range list {
-		d := &list[i]
+	for _, d := range list {
 		var b strings.Builder
-		fmt.Fprintf(&b, "\n<details><summary>%s: %s (%s)</summary>\n\n", codeTag(d.Resource.String()), prose(view.DiffWords(d)),
+		fmt.Fprintf(&b, "\n<details><summary>%s: %s (%s)</summary>\n\n", codeTag(d.Resource.String()), prose(view.DiffWords(&d)),
 			codeTag(strings.Join(d.Roots, ", ")))
 		var text strings.Builder
-		for k := range d.Hunks {
-			h := &d.Hunks[k]
+		for _, h := range d.Hunks {
 			text.WriteString(tameTags(Line(h.Head())) + "\n")
-			for _, r := range rowsOf(h) {
+			for _, r := range rowsOf(&h) {
 				text.WriteString(tame(strings.TrimRight(r.sign+r.text, " ")) + "\n")
 			}
 		}
 		if text.Len() > 0 {
 			b.WriteString(fence("diff", text.String()))
 		}
-		if left := view.LeftOutWords(d); left != "" {
+		if left := view.LeftOutWords(&d); left != "" {
 			b.WriteString("\n" + left + ".\n")
 		}
-		if places := m.placesOf(d); len(places) > 0 {
+		if places := m.placesOf(&d); len(places) > 0 {
 			shown := andMore(places[:min(len(places), placesListed)], len(places)-placesListed)
 			b.WriteString("\nWritten at " + strings.Join(shown, ", ") + "\n")
 		}

@@ -21,9 +21,7 @@ func (m *markdown) table(title string, list []*report.Finding, folded bool) sect
 		s = foldedSection(title+", not blocking: "+report.Count(len(list), "finding", "findings"), "row", "rows")
 	}
 	s.head += "| | Policy | What | Where |\n| --- | --- | --- | --- |\n"
-	for _, e := range view.Entries(list, view.ByPolicy) {
-		s.rows = append(s.rows, m.row(e))
-	}
+	s.rows = report.Mapped(view.Entries(list, view.ByPolicy), m.row)
 	return s
 }
 
@@ -64,10 +62,7 @@ func (m *markdown) where(e view.Entry) (out []string) {
 		out = append(out, e.Size()+":")
 	}
 	shown := list[:min(len(list), m.places)]
-	for i := range shown {
-		out = append(out, m.spot(&shown[i]))
-	}
-	return andMore(out, view.Places(list[len(shown):]))
+	return andMore(append(out, report.Mapped(shown, m.spot)...), view.Places(list[len(shown):]))
 }
 
 // cellPlaces limits the unfolded places of a cell, since each takes several lines in the narrow column.
@@ -85,7 +80,7 @@ func (m *markdown) cell(e view.Entry) string {
 }
 
 // spot returns a place, or the lines in one file, with the resources rendered from it.
-func (m *markdown) spot(s *view.Spot) string {
+func (m *markdown) spot(s view.Spot) string {
 	var at []string
 	for i, n := range s.Lines[:min(len(s.Lines), m.places)] {
 		if i == 0 || s.Origin.Side == report.Base {
@@ -94,10 +89,7 @@ func (m *markdown) spot(s *view.Spot) string {
 			at = append(at, link(fmt.Sprint(n), m.blob(s.Origin.Path, n)))
 		}
 	}
-	names := []string{m.resource(s.Resource)}
-	for _, r := range s.Others[:min(len(s.Others), m.places)] {
-		names = append(names, m.resource(r))
-	}
+	names := append([]string{m.resource(s.Resource)}, report.Mapped(s.Others[:min(len(s.Others), m.places)], m.resource)...)
 	at, names = andMore(at, len(s.Lines)-m.places), andMore(names, len(s.Others)-m.places)
 	return strings.TrimSpace(strings.Join(at, ", ") + " " + strings.Join(names, ", "))
 }

@@ -127,14 +127,13 @@ func dependentRow(d *report.DependentPreview) string {
 func dependentPlaces(d *report.DependentPreview) section {
 	s := foldedSection(prose(d.Repository)+": "+prose(d.Words()), "place", "places")
 	blob := Blob(d.URL, d.Head)
-	for i := range d.Findings {
-		f := &d.Findings[i]
+	for _, f := range d.Findings {
 		where := code(f.Resource.String())
 		if o := f.Origin; o != nil {
 			where = link(view.Place(o.Path, o.StartLine, 0), blob(o.Path, o.StartLine)) + ", " + where
 		}
 		s.rows = append(s.rows, "- "+where+": "+code(strings.TrimSuffix(f.Policy+" / "+view.RuleName(f.Rule), " / "))+" "+
-			prose(view.Becomes(f))+", "+prose(clip(view.Reason(f.Rule, f.Message), messageRunes))+"\n")
+			prose(view.Becomes(&f))+", "+prose(clip(view.Reason(f.Rule, f.Message), messageRunes))+"\n")
 	}
 	return s
 }

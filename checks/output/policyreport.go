@@ -53,10 +53,8 @@ func checkPolicyReport(w io.Writer, r *report.Report, o Options) error {
 	}
 	for _, f := range view.ByPlace(r.Findings) {
 		p := policyResult{Policy: yamlText(f.Policy), Rule: yamlText(view.RuleName(f.Rule)), Result: f.Result, Scored: true,
-			Message: yamlText(view.Sentence(f)), Severity: reportSeverity(f.Severity)}
-		for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
-			p.Resources = append(p.Resources, reportResource(res))
-		}
+			Message: yamlText(view.Sentence(f)), Severity: reportSeverity(f.Severity),
+			Resources: report.Mapped(append([]report.Resource{f.Resource}, f.Resources...), reportResource)}
 		o, e, undecided := view.OriginOf(f), cmp.Or(f.Exemption, &report.Exemption{}), ""
 		if f.Result == report.Unknown {
 			undecided = "true"
@@ -67,10 +65,7 @@ func checkPolicyReport(w io.Writer, r *report.Report, o Options) error {
 			"exception", e.Exception, "exceptionState", string(e.State), "undecided", undecided,
 			"advice", view.FixInstruction(f))
 		if x := view.FixOf(f); x != nil {
-			for i, row := range x.Rows {
-				x.Rows[i] = yamlText(row)
-			}
-			p.Properties["fix"] = strings.Join(x.Rows, "\n")
+			p.Properties["fix"] = strings.Join(report.Mapped(x.Rows, yamlText), "\n")
 		}
 		out.add(p)
 	}
@@ -80,8 +75,7 @@ func checkPolicyReport(w io.Writer, r *report.Report, o Options) error {
 // evalPolicyReport writes all results of an evaluation in that format, including passes.
 func evalPolicyReport(w io.Writer, r *report.Evaluation, o Options) error {
 	out := newPolicyReport(r.Errors)
-	for i := range r.Results {
-		res := &r.Results[i]
+	for _, res := range r.Results {
 		out.add(policyResult{Policy: yamlText(res.Policy), Rule: yamlText(view.RuleName(res.Rule)), Result: res.Result,
 			Scored: !res.Unscored, Message: yamlText(view.Reason(res.Rule, res.Message)),
 			Severity: reportSeverity(res.Severity), Resources: []report.Resource{reportResource(res.Resource)},
@@ -94,8 +88,7 @@ func evalPolicyReport(w io.Writer, r *report.Evaluation, o Options) error {
 func newPolicyReport(errors []report.Problem) *policyReport {
 	out := &policyReport{APIVersion: "wgpolicyk8s.io/v1alpha2", Kind: "ClusterPolicyReport",
 		Metadata: map[string]string{"name": "lintel"}, Results: []policyResult{}}
-	for i := range errors {
-		p := &errors[i]
+	for _, p := range errors {
 		out.add(policyResult{Policy: "lintel", Result: report.Error, Scored: true, Message: yamlText(p.Message),
 			Properties: properties("path", p.Path, "line", number(p.Line))})
 	}

@@ -137,8 +137,8 @@ func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 	notify("error", r.Errors)
 	notify("warning", view.NotChecked(r.NotChecked, r.Causes))
 	notify("warning", r.Warnings)
-	for i := range r.Errors {
-		if p := &r.Errors[i]; p.Path != "" {
+	for _, p := range r.Errors {
+		if p.Path != "" {
 			run.Results = append(run.Results, sarifProblem(p))
 		}
 	}
@@ -146,9 +146,7 @@ func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 	if len(run.Results)+len(list) > maxResults { // what blocks goes first
 		slices.SortStableFunc(list, func(a, b *report.Finding) int { return cmp.Compare(view.StateOf(a), view.StateOf(b)) })
 	}
-	for _, f := range list {
-		run.Results = append(run.Results, sarifFinding(f))
-	}
+	run.Results = append(run.Results, report.Mapped(list, sarifFinding)...)
 	if over := len(run.Results) - maxResults; over > 0 {
 		run.Results = run.Results[:maxResults]
 		notify("warning", []report.Problem{{Message: report.Count(over, "result is", "results are") +
@@ -236,7 +234,7 @@ func newSARIFRule(id, short, full, level string) sarifRule {
 }
 
 // sarifProblem returns the result for an error in a file.
-func sarifProblem(p *report.Problem) sarifResult {
+func sarifProblem(p report.Problem) sarifResult {
 	message := cmp.Or(p.Message, "cannot be checked")
 	return sarifResult{RuleID: errorRule, Kind: "fail", Level: "error", Message: sarifMessage(message), Baseline: "new",
 		Suppressions: []sarifSuppression{},

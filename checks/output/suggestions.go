@@ -22,7 +22,7 @@ type Suggestion struct {
 func Suggestions(rep *report.Report) (list []Suggestion) {
 	type placed struct {
 		Suggestion
-		blocks   bool
+		order    int // 0: it is for a blocking finding; 1: it is not
 		findings []int
 	}
 	var all []*placed
@@ -36,7 +36,7 @@ func Suggestions(rep *report.Report) (list []Suggestion) {
 			continue
 		}
 		s := &placed{Suggestion{Path: e.Path, StartLine: d.Line, EndLine: d.Line + len(d.Removed) - 1, Was: d.Removed,
-			Lines: d.Added}, false, e.Findings}
+			Lines: d.Added}, 1, e.Findings}
 		if len(d.Removed) == 0 { // GitHub cannot insert lines, so the line above is replaced by itself and the new lines
 			if last := len(all) - 1; last >= 0 && all[last].Path == e.Path && all[last].EndLine == d.Line-1 {
 				all[last].Lines = slices.Concat(all[last].Lines, d.Added)
@@ -52,22 +52,14 @@ func Suggestions(rep *report.Report) (list []Suggestion) {
 	}
 	for _, s := range all {
 		for _, i := range s.findings {
-			s.blocks = s.blocks || rep.Findings[i].Blocks
+			if rep.Findings[i].Blocks {
+				s.order = 0
+			}
 		}
 		s.Why = reasons(rep, s.findings)
 	}
-	slices.SortStableFunc(all, func(a, b *placed) int {
-		if a.blocks != b.blocks && a.blocks {
-			return -1
-		} else if a.blocks != b.blocks {
-			return 1
-		}
-		return 0
-	})
-	for _, s := range all {
-		list = append(list, s.Suggestion)
-	}
-	return list
+	slices.SortStableFunc(all, func(a, b *placed) int { return cmp.Compare(a.order, b.order) })
+	return report.Mapped(all, func(s *placed) Suggestion { return s.Suggestion })
 }
 
 func lineOf(e report.SourceEdit) int { return cmp.Or(e.Diff, &report.Diff{}).Line }

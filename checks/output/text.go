@@ -164,26 +164,22 @@ func (t *text) fact(label, s string) {
 }
 
 func (t *text) problems(label, tone string, list []report.Problem) {
-	for i := range list {
-		t.problem(label, tone, &list[i])
+	for _, p := range list {
+		t.said(label, tone, p)
+		t.code(tone, p)
+		t.blank()
 	}
 }
 
-func (t *text) problem(label, tone string, p *report.Problem) {
-	t.said(label, tone, p)
-	t.code(tone, p)
-	t.blank()
-}
-
 // code shows the source lines around a problem.
-func (t *text) code(tone string, p *report.Problem) {
+func (t *text) code(tone string, p report.Problem) {
 	if p.Line > 0 {
 		t.frame(p.Path, span{startLine: p.Line, endLine: p.Line, start: p.Column}, t.paint.with(tone))
 	}
 }
 
-// said is problem without source lines.
-func (t *text) said(label, tone string, p *report.Problem) {
+// said writes a problem without source lines.
+func (t *text) said(label, tone string, p report.Problem) {
 	t.head(t.paint.with(tone), Line(view.KnownPlace(p.Path, p.Line, p.Column)), label)
 	t.rows("  ", lines(p.Message))
 }
@@ -191,9 +187,9 @@ func (t *text) said(label, tone string, p *report.Problem) {
 // causes writes each cause once, with the names of a few findings that depend on it.
 func (t *text) causes(c *view.Causes) {
 	p := c.Problem()
-	t.said(c.Label(), yellow, &p)
+	t.said(c.Label(), yellow, p)
 	if c.One() {
-		t.code(yellow, &p)
+		t.code(yellow, p)
 	}
 	for _, w := range c.Waiting() {
 		few := fewCauses
@@ -254,10 +250,9 @@ func (t *text) cleanup() {
 		return
 	}
 	t.title("Exceptions to renew or remove:")
-	for i := range t.report.Cleanup {
-		u := &t.report.Cleanup[i]
+	for _, u := range t.report.Cleanup {
 		t.head(t.paint.with(yellow), "  "+Line(view.Place(u.Path, u.Line, 0)), Line(u.Name))
-		t.rows("    ", Line(view.CleanupWords(u)))
+		t.rows("    ", Line(view.CleanupWords(&u)))
 	}
 	t.blank()
 }
@@ -290,11 +285,7 @@ func (t *text) clusters(list []report.RootChange) {
 		return
 	}
 	t.title(view.ClusterChangesTitle + ":")
-	var shown []tableRow
-	for _, cells := range rows[:min(len(rows), clusterRows)] {
-		shown = append(shown, tableRow{cells: cells})
-	}
-	t.table(columns, shown)
+	t.table(columns, report.Mapped(rows[:min(len(rows), clusterRows)], func(cells []string) tableRow { return tableRow{cells: cells} }))
 	if n := len(rows) - clusterRows; n > 0 {
 		t.rows("", report.Count(n, "more row is", "more rows are")+" not shown; lintel diff lists everything")
 	}
@@ -348,21 +339,16 @@ func (t *text) bumps() {
 	if len(t.report.Bumps) > 0 {
 		t.title(view.BumpsTitle + ":")
 	}
-	for i := range t.report.Bumps {
-		b := &t.report.Bumps[i]
-		for k := range b.Moved {
-			m := &b.Moved[k]
-			t.head(t.paint.with(cyan), "  "+Line(view.Place(m.Path, m.Line, 0)), Line(m.Name), Line(view.Versions(m)))
+	for _, b := range t.report.Bumps {
+		for _, m := range b.Moved {
+			t.head(t.paint.with(cyan), "  "+Line(view.Place(m.Path, m.Line, 0)), Line(m.Name), Line(view.Versions(&m)))
 		}
 		t.rows("    ", Line("in "+b.Root))
 		if b.Problem == "" {
-			t.rows("    ", Line(view.BumpCounts(b)))
+			t.rows("    ", Line(view.BumpCounts(&b)))
 		}
-		var all []string
-		for _, words := range view.ImageWords(b.Images) {
-			all = append(all, "image "+words)
-		}
-		for _, list := range [][]string{all, view.CareWords(b)} {
+		images := report.Mapped(view.ImageWords(b.Images), func(words string) string { return "image " + words })
+		for _, list := range [][]string{images, view.CareWords(&b)} {
 			for _, words := range list[:min(len(list), bumpLines)] {
 				t.rows("    ", Line("- "+words))
 			}
@@ -376,8 +362,7 @@ func (t *text) bumps() {
 		t.rows("  ", more)
 		t.blank()
 	}
-	for i := range t.report.Resolved {
-		r := &t.report.Resolved[i]
+	for _, r := range t.report.Resolved {
 		t.rows("", Line(strings.TrimPrefix(view.KnownPlace(r.Path, r.Line, 0)+": ", ": ")+r.String()))
 	}
 	if len(t.report.Resolved) > 0 {

@@ -16,8 +16,7 @@ func evalText(w io.Writer, r *report.Evaluation, o Options) error {
 	t := &evalWriter{newText(&report.Report{Excerpts: r.Excerpts}, o)}
 	t.problems("error", red, r.Errors)
 	var last report.Resource
-	for i := range r.Results {
-		res := &r.Results[i]
+	for _, res := range r.Results {
 		if res.Result == report.Pass && !res.Combined {
 			continue
 		}
@@ -26,7 +25,7 @@ func evalText(w io.Writer, r *report.Evaluation, o Options) error {
 			t.head(t.paint.with(cyan), "", Line(res.Resource.String()), Line(res.Path))
 			last = res.Resource
 		}
-		t.evalResult(res)
+		t.evalResult(&res)
 	}
 	t.blank()
 	t.traces(r.Trace)
@@ -143,8 +142,7 @@ func evalWork(s report.EvaluationStats) string {
 // the object.
 func (t *evalWriter) traces(list []report.EvaluationTrace) {
 	var last report.Resource
-	for i := range list {
-		tr := &list[i]
+	for _, tr := range list {
 		if tr.Result == "" && strings.HasPrefix(tr.Rule, "autogen-") {
 			continue // the rule that it is generated from is shown
 		}
@@ -161,8 +159,8 @@ func (t *evalWriter) traces(list []report.EvaluationTrace) {
 		where := Line(view.KnownPlace(tr.PolicyPath, tr.PolicyLine, 0))
 		name := strings.TrimSuffix(tr.Policy+" / "+tr.Rule, " / ")
 		t.head(t.paint.with(tone), "  "+Line(name), cmp.Or(string(tr.Result), "does not match"), where)
-		for j := range tr.Steps {
-			t.traceStep(&tr.Steps[j])
+		for _, s := range tr.Steps {
+			t.traceStep(s)
 		}
 		if tr.More > 0 {
 			t.line(fmt.Sprintf("    and %s", report.Count(tr.More, "more step", "more steps")))
@@ -172,7 +170,7 @@ func (t *evalWriter) traces(list []report.EvaluationTrace) {
 }
 
 // traceStep writes one step: whether it holds, its text, and its values below.
-func (t *evalWriter) traceStep(s *report.TraceStep) {
+func (t *evalWriter) traceStep(s report.TraceStep) {
 	marks := map[report.TraceOutcome]string{report.Holds: "✓", report.HoldsNot: "✗", report.Undecided: "?"}
 	head := "    " + marks[s.Holds] + " " + Line(string(s.Part)+s.At)
 	what := s.What

@@ -226,8 +226,8 @@ func (t *text) places(e view.Entry) {
 		return
 	}
 	shown := t.few(len(list))
-	for i := range list[:shown] {
-		t.spot([]string{"places", ""}[min(i, 1)], &list[i])
+	for i, s := range list[:shown] {
+		t.spot([]string{"places", ""}[min(i, 1)], &s)
 	}
 	t.more(view.Places(list[shown:]))
 }

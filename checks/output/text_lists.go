@@ -68,11 +68,7 @@ func initText(w io.Writer, p *report.InitPlan, o Options) error {
 	table("Already there, identical", same)
 	table("Left as it is", left)
 	list("Note", p.Notes)
-	var next [][2]string
-	for _, s := range p.Next {
-		next = append(next, [2]string{s.Command, s.For})
-	}
-	table("Next", next)
+	table("Next", report.Mapped(p.Next, func(s report.PlannedStep) [2]string { return [2]string{s.Command, s.For} }))
 	return t.write(w)
 }
 

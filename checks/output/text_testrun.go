@@ -54,8 +54,7 @@ func (t *text) coverage(list []report.RuleCoverage) {
 		return
 	}
 	reached, failing := 0, 0
-	for i := range list {
-		c := &list[i]
+	for _, c := range list {
 		if c.Reached() {
 			reached++
 		}
@@ -76,8 +75,7 @@ func (t *text) coverage(list []report.RuleCoverage) {
 // testTable writes the rows of one file, and returns the number of omitted passed rows.
 func (t *text) testTable(rows []report.TestRow, id *int, o Options) (hidden int) {
 	var table []tableRow
-	for i := range rows {
-		row := &rows[i]
+	for _, row := range rows {
 		*id++
 		switch {
 		case row.Excluded && o.Rows != AllRows:
@@ -86,7 +84,7 @@ func (t *text) testTable(rows []report.TestRow, id *int, o Options) (hidden int)
 			hidden++
 			continue
 		}
-		result, why := rowResult(row)
+		result, why := rowResult(&row)
 		out := tableRow{cells: []string{fmt.Sprint(*id), row.Policy, row.Rule, qualifiedName(row.Resource), result}}
 		switch {
 		case row.OK:

@@ -260,9 +260,5 @@ func (p *comparison) listExceptions(all *gathered) []report.ExceptionPreview {
 			byID[x.ID()] = out
 		}
 	}
-	var list []report.ExceptionPreview
-	for _, id := range slices.Sorted(maps.Keys(byID)) {
-		list = append(list, byID[id])
-	}
-	return list
+	return report.Mapped(slices.Sorted(maps.Keys(byID)), func(id string) report.ExceptionPreview { return byID[id] })
 }

@@ -91,15 +91,12 @@ func (r *Review) State() State {
 }
 
 // By lists the users whose votes decided.
-func (r *Review) By() (users []string) {
+func (r *Review) By() []string {
 	votes := r.Approved
 	if len(r.Refused) > 0 {
 		votes = r.Refused
 	}
-	for _, v := range votes {
-		users = append(users, v.User)
-	}
-	return users
+	return Mapped(votes, func(v Vote) string { return v.User })
 }
 
 // Missing returns the number of missing approvals.
@@ -143,11 +140,8 @@ type Covered struct {
 }
 
 // Policies names the policies that a draft is for.
-func (d *Draft) Policies() (names []string) {
-	for _, c := range d.Covers {
-		names = append(names, c.Policy)
-	}
-	return names
+func (d *Draft) Policies() []string {
+	return Mapped(d.Covers, func(c Covered) string { return c.Policy })
 }
 
 // Approvers are the people whose review makes an exception count (settings, "approvers").

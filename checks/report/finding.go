@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -125,13 +124,10 @@ func (d *Diff) Lines() []string {
 	if d.Above != "" {
 		out = append(out, " "+d.Above)
 	}
-	for _, s := range d.Removed {
-		out = append(out, "-"+s)
+	signed := func(sign string, lines []string) []string {
+		return Mapped(lines, func(s string) string { return sign + s })
 	}
-	for _, s := range d.Added {
-		out = append(out, "+"+s)
-	}
-	return out
+	return slices.Concat(out, signed("-", d.Removed), signed("+", d.Added))
 }
 
 // About is a policy's description in its annotations policies.kyverno.io/title, /description and /category.
@@ -272,17 +268,6 @@ func CompareFindings(a, b Finding) int {
 		cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Message, b.Message), slices.Compare(a.Roots, b.Roots))
 }
 
-var unescape = strings.NewReplacer("~1", "/", "~0", "~")
-
-// Tokens splits a JSON Pointer (RFC 6901) into its unescaped tokens.
-func Tokens(pointer string) []string {
-	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	for i, token := range tokens {
-		tokens[i] = unescape.Replace(token)
-	}
-	return tokens
-}
-
 // Mutation is what a mutate rule writes into a resource before other rules are evaluated.
 type Mutation struct {
 	Policy     string   `json:"policy"`
@@ -292,38 +277,4 @@ type Mutation struct {
 	Fields     []string `json:"fields"` // pointers, in which [name=x] stands for the element of that name
 	PolicyPath string   `json:"policyPath"`
 	PolicyLine int      `json:"policyLine"`
-}
-
-// ChartValue converts a suggestion to the values of a chart, if one value sets the field and no file sets it. It
-// returns the keys of the value and its YAML, and false if the value does not follow from the field.
-func (f *Finding) ChartValue() (keys []string, yaml string, ok bool) {
-	s, o := f.Suggestion, f.Origin
-	if s == nil || o == nil || len(o.Set) == 0 || s.Remove {
-		return nil, "", false
-	}
-	if o.Switch != nil {
-		return slices.Clone(o.Set), strconv.FormatBool(*o.Switch), true
-	}
-	tokens := Tokens(s.Field)
-	// The value has the name of the field or of one of its parents, as args for the first of args.
-	last := o.Set[len(o.Set)-1]
-	var rest []string
-	if slices.Contains(tokens, last) {
-		rest = tokens
-		for slices.Contains(rest, last) {
-			rest = rest[slices.Index(rest, last)+1:]
-		}
-	} else {
-		below, inside := strings.CutPrefix(s.Field, f.Field)
-		if !inside || below != "" && below[0] != '/' {
-			return nil, "", false
-		}
-		rest = slices.DeleteFunc(Tokens(below), func(token string) bool { return token == "" })
-	}
-	for _, token := range rest {
-		if _, err := strconv.ParseUint(token, 10, 31); err == nil && token != "0" {
-			return nil, "", false // a list is set as a whole
-		}
-	}
-	return slices.Concat(o.Set, rest), s.YAML, true
 }

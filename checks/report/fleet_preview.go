@@ -111,13 +111,8 @@ func (p *FleetPreview) Sort() {
 }
 
 // Of returns the repositories in a state.
-func (p *FleetPreview) Of(state DependentState) (list []DependentPreview) {
-	for _, d := range p.Dependents {
-		if d.State == state {
-			list = append(list, d)
-		}
-	}
-	return list
+func (p *FleetPreview) Of(state DependentState) []DependentPreview {
+	return slices.DeleteFunc(slices.Clone(p.Dependents), func(d DependentPreview) bool { return d.State != state })
 }
 
 // Unnamed counts the anonymized repositories.
@@ -152,10 +147,8 @@ func (p *FleetPreview) Policies() []PolicyPreview {
 		policy, path string
 		line         int
 	}
-	var all, list []PolicyPreview
-	for _, d := range p.Dependents {
-		all = append(all, d.Policies...)
-	}
+	var list []PolicyPreview
+	all := slices.Concat(Mapped(p.Dependents, func(d DependentPreview) []PolicyPreview { return d.Policies })...)
 	for _, same := range Grouped[[]PolicyPreview](all, func(p PolicyPreview) place { return place{p.Policy, p.Path, p.Line} }) {
 		first := same[0]
 		sum := PolicyPreview{Policy: first.Policy, Edit: first.Edit, Path: first.Path, Line: first.Line, Action: first.Action,

@@ -191,13 +191,13 @@ func (p *Preview) Scope() string {
 // SetNotices puts the sentences of a preview at the lines that they are about, if the head has these.
 func (p *Preview) SetNotices(has func(path string) bool) {
 	var list []Problem
-	for i := range p.Policies {
-		if o := &p.Policies[i]; o.Edit == Added || o.Edit == Changed {
+	for _, o := range p.Policies {
+		if o.Edit == Added || o.Edit == Changed {
 			list = append(list, Problem{Path: o.Path, Line: o.Line, Message: notice(o.Words())})
 		}
 	}
-	for i := range p.Exceptions {
-		if x := &p.Exceptions[i]; x.Edit != Removed {
+	for _, x := range p.Exceptions {
+		if x.Edit != Removed {
 			list = append(list, Problem{Path: x.Path, Line: x.Line, Message: notice(x.Words())})
 		}
 	}

@@ -55,78 +55,68 @@ func (r *Report) Withhold(urls []string) *Report {
 	of := func(roots []string) bool {
 		return slices.ContainsFunc(roots, func(root string) bool { return hidden[root] })
 	}
-	out.Findings = slices.Clone(r.Findings)
-	for i := range out.Findings {
-		if f := &out.Findings[i]; of(f.Roots) || cut(f) {
+	// The error of a problem may quote one of the repositories. Its place in the checked repository stays.
+	quoting := "the error is visible only to those who can read " + strings.Join(from, " and ")
+	unquoted := func(p *Problem) {
+		if p.Quotes {
+			p.Message = quoting
+		}
+	}
+	out.Errors, out.Warnings = edited(r.Errors, unquoted), edited(r.Warnings, unquoted)
+	out.Findings = edited(r.Findings, func(f *Finding) {
+		if of(f.Roots) || cut(f) {
 			f.withhold()
 		}
-	}
-	out.Errors, out.Warnings = unquoted(r.Errors, from), unquoted(r.Warnings, from)
-	out.NotChecked = slices.Clone(r.NotChecked)
-	for i := range out.NotChecked {
-		if n := &out.NotChecked[i]; n.Quotes {
-			n.Reason = quoting(from)
+	})
+	out.NotChecked = edited(r.NotChecked, func(n *NotChecked) {
+		if n.Quotes {
+			n.Reason = quoting
 		}
-	}
-	out.Causes = slices.Clone(r.Causes)
-	for i := range out.Causes {
-		if c := &out.Causes[i]; c.Quotes {
-			c.Reason, c.Sentence = quoting(from), quoting(from)
+	})
+	out.Causes = edited(r.Causes, func(c *Cause) {
+		if c.Quotes {
+			c.Reason, c.Sentence = quoting, quoting
 		}
-	}
+	})
 	if r.Preview != nil {
 		preview := *r.Preview
-		preview.Warnings, preview.Notices = unquoted(preview.Warnings, from), unquoted(preview.Notices, from)
-		preview.Findings = slices.Clone(preview.Findings)
-		for i := range preview.Findings { // some of their roots are not named
-			preview.Findings[i].Origin = preview.Findings[i].Origin.withhold()
-		}
+		preview.Warnings, preview.Notices = edited(preview.Warnings, unquoted), edited(preview.Notices, unquoted)
+		// Some of their roots are not named.
+		preview.Findings = edited(preview.Findings, func(f *PreviewFinding) { f.Origin = f.Origin.withhold() })
 		out.Preview = &preview
 	}
 	said := map[Resource]bool{}
-	out.Differences = slices.Clone(r.Differences)
-	for i := range out.Differences {
-		if d := &out.Differences[i]; of(d.Roots) || hidden[d.From] {
+	out.Differences = edited(r.Differences, func(d *Difference) {
+		if of(d.Roots) || hidden[d.From] {
 			d.withhold()
 			said[d.Resource] = true
 		}
-	}
-	out.RootChanges = slices.Clone(r.RootChanges)
-	for i := range out.RootChanges {
-		if c := &out.RootChanges[i]; hidden[c.Root] {
+	})
+	out.RootChanges = edited(r.RootChanges, func(c *RootChange) {
+		if hidden[c.Root] {
 			c.Images = nil
 		}
-	}
-	out.Bumps = slices.Clone(r.Bumps)
-	for i, b := range r.Bumps {
+	})
+	out.Bumps = edited(r.Bumps, func(b *Bump) {
 		if hidden[b.Root] {
-			for _, list := range [][]Resource{b.Added, b.Removed} {
-				for _, res := range list {
-					said[res] = true
-				}
+			for _, res := range slices.Concat(b.Added, b.Removed) {
+				said[res] = true
 			}
-			out.Bumps[i] = Bump{Root: b.Root, Moved: b.Moved, Violations: b.Violations,
+			*b = Bump{Root: b.Root, Moved: b.Moved, Violations: b.Violations,
 				Problem: "what it changes is visible only to those who can read its source repository"}
 		}
-	}
+	})
 	out.Images = slices.DeleteFunc(slices.Clone(r.Images), func(i ImageChange) bool { return said[i.Resource] })
 	return &out
 }
 
-// unquoted removes the text of problems that may quote one of the repositories. Their place in the checked repository
-// stays.
-func unquoted(list []Problem, from []string) []Problem {
+// edited returns a copy of a list with changed elements.
+func edited[T any](list []T, change func(*T)) []T {
 	list = slices.Clone(list)
 	for i := range list {
-		if list[i].Quotes {
-			list[i].Message = quoting(from)
-		}
+		change(&list[i])
 	}
 	return list
-}
-
-func quoting(from []string) string {
-	return "the error is visible only to those who can read " + strings.Join(from, " and ")
 }
 
 // elsewhere reports whether a path is in another repository or a chart: a URL, or an address of git in the form of scp.

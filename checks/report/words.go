@@ -40,6 +40,14 @@ func Some(names []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
+// Mapped returns the results of a function for the elements of a list; nil for none.
+func Mapped[T, U any](list []T, of func(T) U) (out []U) {
+	for _, x := range list {
+		out = append(out, of(x))
+	}
+	return out
+}
+
 // Grouped groups the elements of a list by key, in the order of the first of each group.
 func Grouped[S ~[]T, T any, K comparable](list []T, key func(T) K) (groups []S) {
 	at := map[K]int{}

@@ -127,13 +127,10 @@ func (a *Answer) answered(before engine.Result) bool {
 // for approval, as with an exception. An undecided result stays undecided.
 func (v View) loosened(a *Answer, i int) (list []Finding) {
 	res := a.Before[i]
-	var names []string
-	for _, r := range a.Altered {
-		names = append(names, r.String())
-	}
+	names := strings.Join(view.ResourceNames(a.Altered), ", ")
 	for _, field := range FieldsOf(res) {
 		f := v.Finding(a, res, field)
-		f.Message = view.Reason(f.Rule, f.Message) + " (relies on " + strings.Join(names, ", ") + ", which this change adds, edits or removes)"
+		f.Message = view.Reason(f.Rule, f.Message) + " (relies on " + names + ", which this change adds, edits or removes)"
 		if Violated(res) && f.Exemption == nil && v.Altered != nil {
 			f.Exemption = v.Altered(a)
 		}
@@ -427,12 +424,11 @@ func Substituted(p origin.Place, changed func(path string) bool) origin.Place {
 func OriginOf(p origin.Place, old bool, changed func(path string) bool) *report.Origin {
 	o := &report.Origin{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn,
 		EndColumn: p.EndColumn, How: string(p.How), Missing: p.Missing, Set: p.Set, Switch: p.Switch,
-		Advice: p.SuggestedFix, Changed: changed(p.Path)}
+		Advice: p.SuggestedFix, Changed: changed(p.Path), Chain: report.Mapped(p.Chain, func(l origin.Link) report.Place {
+			return report.Place{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, Role: l.Role}
+		})}
 	if old {
 		o.Side = report.Base
-	}
-	for _, l := range p.Chain {
-		o.Chain = append(o.Chain, report.Place{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, Role: l.Role})
 	}
 	return o
 }

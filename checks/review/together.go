@@ -51,11 +51,7 @@ func (f *Lines) Together(wishes []Wish) (out []Joint) {
 		}
 	}
 	for in, list := range inner {
-		var below []Wish
-		for _, i := range list {
-			below = append(below, insides[i])
-		}
-		for _, j := range in.Together(below) {
+		for _, j := range in.Together(report.Mapped(list, func(i int) Wish { return insides[i] })) {
 			for k, i := range j.Of {
 				j.Of[k] = list[i]
 			}
@@ -74,9 +70,7 @@ func (f *Lines) Together(wishes []Wish) (out []Joint) {
 		groups, plans = append(groups, plans[:n]), plans[n:]
 	}
 	postpone(groups)
-	for _, g := range groups {
-		out = append(out, f.joints(g)...)
-	}
+	out = append(out, slices.Concat(report.Mapped(groups, f.joints)...)...)
 	slices.SortStableFunc(out, func(a, b Joint) int { return cmp.Compare(a.Of[0], b.Of[0]) })
 	return out
 }
@@ -211,11 +205,7 @@ func joined(list []*wished) *doc.Edit {
 	list = slices.SortedStableFunc(slices.Values(list), func(a, b *wished) int {
 		return cmp.Or(cmp.Compare(b.line, a.line), cmp.Compare(depth(b), depth(a)))
 	})
-	var edits []*doc.Edit
-	for _, p := range list {
-		edits = append(edits, p.change)
-	}
-	return doc.Join(edits...)
+	return doc.Join(report.Mapped(list, func(p *wished) *doc.Edit { return p.change })...)
 }
 
 func depth(p *wished) int { return strings.Count(p.in.Pointer, "/") }

@@ -243,10 +243,9 @@ func (r Repository) found() []string {
 			"Kustomizations of Flux"}, "HelmRelease": {"HelmRelease of Flux", "HelmReleases of Flux"}}
 	list := []string{"nothing that is deployed yet"}
 	if n := len(r.Layout.Roots); n > 0 {
-		var parts []string
-		for _, k := range slices.Sorted(maps.Keys(kinds)) {
-			parts = append(parts, report.Count(kinds[k], words[k][0], words[k][1]))
-		}
+		parts := report.Mapped(slices.Sorted(maps.Keys(kinds)), func(k string) string {
+			return report.Count(kinds[k], words[k][0], words[k][1])
+		})
 		list[0] = report.Count(n, "root", "roots") + ": " + strings.Join(parts, ", ")
 	}
 	if by > 0 {

@@ -88,14 +88,15 @@ func united(list []report.NotChecked) (out []report.NotChecked) {
 		n.Root, n.Touched = "", false
 		return n
 	}) {
-		var roots []string
-		for _, n := range same {
-			roots = append(roots, n.Root)
-		}
-		same[0].Root = report.Some(Distinct(roots), fewRoots)
+		same[0].Root = report.Some(rootsOf(same), fewRoots)
 		out = append(out, same[0])
 	}
 	return out
+}
+
+// rootsOf returns the names of unchecked roots, without duplicates.
+func rootsOf(list []report.NotChecked) []string {
+	return Distinct(report.Mapped(list, func(n report.NotChecked) string { return n.Root }))
 }
 
 // fewRoots is how many unchecked roots with one reason are named.
@@ -103,9 +104,7 @@ const fewRoots = 1
 
 // NotChecked returns the unchecked parts as problems with their places, and the causes of undecided rules by their ids.
 func NotChecked(list []report.NotChecked, causes []report.Cause) (problems []report.Problem) {
-	for _, n := range united(list) {
-		problems = append(problems, n.Problem())
-	}
+	problems = report.Mapped(united(list), report.NotChecked.Problem)
 	for _, c := range causes {
 		if c.Rules > 0 {
 			problems = append(problems, report.Problem{Path: c.Path, Line: c.Line, Message: "cause " + c.ID + ": " + c.Sentence})
@@ -200,35 +199,26 @@ func (c *Causes) Waiting() (list []Waiting) {
 		}
 	}
 	add("to do", items(filled(c.List[0].ToDo))...)
-	var causes, others []Item
-	for _, one := range c.List {
-		words := one.What
-		if waits := waiting(one); waits != "" {
-			words += " (" + waits + ")"
-		}
-		causes = append(causes, Item{Words: words, Path: one.Path, Line: one.Line})
-	}
-	var roots []string
-	for _, n := range c.NotChecked {
-		roots = append(roots, n.Root)
-	}
-	for _, n := range united(c.NotChecked) {
-		others = append(others, Item{Words: n.Root, Path: n.Path, Line: n.Line})
-	}
+	others := report.Mapped(united(c.NotChecked), func(n report.NotChecked) Item {
+		return Item{Words: n.Root, Path: n.Path, Line: n.Line}
+	})
 	switch {
 	case len(c.List) > 1: // these have the places
-		add("causes", causes...)
-		add("unchecked", items(Distinct(roots))...)
+		add("causes", report.Mapped(c.List, func(one report.Cause) Item {
+			words := one.What
+			if waits := waiting(one); waits != "" {
+				words += " (" + waits + ")"
+			}
+			return Item{Words: words, Path: one.Path, Line: one.Line}
+		})...)
+		add("unchecked", items(rootsOf(c.NotChecked))...)
 	case c.decides():
 		add("waiting", Item{Words: waiting(c.List[0])})
 		add("unchecked", others...)
 	case len(others) > 0:
 		add("likewise", others[1:]...)
 	case len(c.Warnings) > 1:
-		for _, w := range c.Warnings {
-			others = append(others, Item{Path: w.Path, Line: w.Line})
-		}
-		add("places", others...)
+		add("places", report.Mapped(c.Warnings, func(w report.Problem) Item { return Item{Path: w.Path, Line: w.Line} })...)
 	}
 	policy := func(f *report.Finding) []string { return []string{Title(f.Policy, f.Rule) + " (" + Weight(f) + ")"} }
 	placed := func(f *report.Finding) []string {
@@ -240,12 +230,10 @@ func (c *Causes) Waiting() (list []Waiting) {
 	} else {
 		add("policies", items(c.Findings.each(policy))...)
 	}
-	var objects []Item
-	for _, s := range c.Findings.Spots() {
+	add("objects", report.Mapped(c.Findings.Spots(), func(s Spot) Item {
 		o := cmp.Or(s.Origin, &report.Origin{})
-		objects = append(objects, Item{Words: s.Who(), Path: o.Path, Line: o.StartLine})
-	}
-	add("objects", objects...)
+		return Item{Words: s.Who(), Path: o.Path, Line: o.StartLine}
+	})...)
 	if len(c.Findings) == 1 {
 		add("message", Item{Words: Sentence(c.Findings[0])})
 		add("field", items(c.Findings.Fields())...)
@@ -256,11 +244,8 @@ func (c *Causes) Waiting() (list []Waiting) {
 }
 
 // items returns items without a place.
-func items(names []string) (list []Item) {
-	for _, name := range names {
-		list = append(list, Item{Words: name})
-	}
-	return list
+func items(names []string) []Item {
+	return report.Mapped(names, func(name string) Item { return Item{Words: name} })
 }
 
 // waiting counts what depends on a cause: "48 rules on 20 objects, 3 roots".

@@ -95,12 +95,10 @@ func CareWords(b *report.Bump) (list []string) {
 	if b.Violations > 0 {
 		list = append(list, report.Count(b.Violations, "new violation", "new violations"))
 	}
-	for i := range b.CRDs {
-		c := &b.CRDs[i]
+	for _, c := range b.CRDs {
 		list = append(list, "CRD "+c.Name+": "+strings.Join(c.Says, ", "))
 	}
-	for i := range b.Grants {
-		g := &b.Grants[i]
+	for _, g := range b.Grants {
 		words := " gets new permissions: "
 		if g.Added {
 			words = " is new, with the permissions: "
@@ -291,12 +289,10 @@ func PreviewItems(p *report.Preview) (list []PreviewItem) {
 	if words := p.SettingsWords(); words != "" {
 		list = append(list, PreviewItem{Path: report.SettingsPath, Words: words})
 	}
-	for i := range p.Policies {
-		o := &p.Policies[i]
+	for _, o := range p.Policies {
 		list = append(list, PreviewItem{o.Path, o.Line, o.Edit == report.Removed, o.Words()})
 	}
-	for i := range p.Exceptions {
-		x := &p.Exceptions[i]
+	for _, x := range p.Exceptions {
 		list = append(list, PreviewItem{x.Path, x.Line, x.Edit == report.Removed, x.Words()})
 	}
 	if words := p.TestWords(); words != "" {

@@ -200,11 +200,7 @@ func (e Entry) Clusters() []string {
 
 // each collects values of all findings, without duplicates.
 func (e Entry) each(of func(f *report.Finding) []string) []string {
-	var all []string
-	for _, f := range e {
-		all = append(all, of(f)...)
-	}
-	return Distinct(all)
+	return Distinct(slices.Concat(report.Mapped(e, of)...))
 }
 
 // Distinct removes duplicates and keeps the order.
@@ -233,11 +229,8 @@ func ResourcesOf(f *report.Finding) []string {
 }
 
 // ResourceNames returns the displayed names of resources.
-func ResourceNames(list []report.Resource) (names []string) {
-	for _, r := range list {
-		names = append(names, r.String())
-	}
-	return names
+func ResourceNames(list []report.Resource) []string {
+	return report.Mapped(list, report.Resource.String)
 }
 
 // placesOf counts the distinct places of findings; each finding without a place counts as one.

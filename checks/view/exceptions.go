@@ -45,11 +45,7 @@ func ExceptionFacts(e *report.Exception, a *report.Approvers) []ExceptionFact {
 		add("is looked up by policies that pass only because of what this change does there")
 	}
 	if len(e.With) > 0 {
-		var paths []string
-		for _, f := range e.With {
-			paths = append(paths, f.Path)
-		}
-		add("also depends on the changes to", paths...)
+		add("also depends on the changes to", report.Mapped(e.With, func(f report.File) string { return f.Path })...)
 	}
 	if e.Lets == 0 {
 		add("covers no finding of this change")
@@ -104,18 +100,15 @@ func decision(e *report.Exception, a *report.Approvers) (out []ExceptionFact) {
 		}
 		return out
 	}
-	votes := func(list []report.Vote) (names []string) {
-		for _, v := range list {
-			name := v.User + " at " + v.Commit[:min(len(v.Commit), 7)]
-			if v.Why != "" {
-				name += " (" + v.Why + ")"
-			}
-			names = append(names, name)
+	vote := func(v report.Vote) string {
+		name := v.User + " at " + v.Commit[:min(len(v.Commit), 7)]
+		if v.Why != "" {
+			name += " (" + v.Why + ")"
 		}
-		return names
+		return name
 	}
-	add("approved by", votes(r.Approved)...)
-	add("changes requested by", votes(r.Refused)...)
+	add("approved by", report.Mapped(r.Approved, vote)...)
+	add("changes requested by", report.Mapped(r.Refused, vote)...)
 	if n := r.Missing(); e.State == report.Pending && n > 0 {
 		more := ""
 		if len(r.Approved) > 0 {
@@ -123,7 +116,7 @@ func decision(e *report.Exception, a *report.Approvers) (out []ExceptionFact) {
 		}
 		add("needs "+report.Count(n, more+"approving review", more+"approving reviews")+" of exactly this content by", strings.Join(r.Who, " or "))
 	}
-	add("does not count:", votes(r.Ignored)...)
+	add("does not count:", report.Mapped(r.Ignored, vote)...)
 	return out
 }
 

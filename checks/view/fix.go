@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Fix is a suggested fix: the edit of the source file as a difference if its lines are known, otherwise the YAML to
@@ -56,12 +57,12 @@ func FixOf(f *report.Finding) *Fix {
 		x.Rows, x.Path, x.Line = s.Diff.Lines(), f.Origin.Path, s.Diff.Line
 	case f.Origin != nil && f.Origin.Set != nil:
 		// No fix if the value of the chart does not follow from the field.
-		if keys, text, ok := f.ChartValue(); ok {
+		if keys, text, ok := ChartValue(f); ok {
 			x.Rows = yamlRows(keys, text, false)
 		}
 	case renderedElsewhere(f):
 	default:
-		x.Rows = yamlRows(report.Tokens(s.Field), s.YAML, s.Remove)
+		x.Rows = yamlRows(slices.Collect(jsonpointer.Tokens(s.Field)), s.YAML, s.Remove)
 		if n := len(x.Rows) - 1; n >= 0 && written(f.Origin, s.Was) { // the new value takes the place of the old one
 			if key, ok := strings.CutSuffix(x.Rows[n], s.YAML); ok && strings.HasPrefix(key, "+") && !strings.Contains(s.Was, "\n") {
 				x.Rows = slices.Insert(x.Rows, n, "-"+key[1:]+s.Was)
@@ -72,6 +73,36 @@ func FixOf(f *report.Finding) *Fix {
 		return nil
 	}
 	return x
+}
+
+// ChartValue converts a suggestion to the values of a chart, if one value sets the field and no file sets it. It
+// returns the keys of the value and its YAML, and false if the value does not follow from the field.
+func ChartValue(f *report.Finding) (keys []string, yaml string, ok bool) {
+	s, o := f.Suggestion, f.Origin
+	if s == nil || o == nil || len(o.Set) == 0 || s.Remove {
+		return nil, "", false
+	}
+	if o.Switch != nil {
+		return slices.Clone(o.Set), strconv.FormatBool(*o.Switch), true
+	}
+	// The value has the name of the field or of one of its parents, as args for the first of args.
+	rest, last := slices.Collect(jsonpointer.Tokens(s.Field)), o.Set[len(o.Set)-1]
+	if !slices.Contains(rest, last) {
+		below, inside := jsonpointer.Below(s.Field, f.Field)
+		if !inside {
+			return nil, "", false
+		}
+		rest = slices.Collect(jsonpointer.Tokens(below))
+	}
+	for i := slices.Index(rest, last); i >= 0; i = slices.Index(rest, last) {
+		rest = rest[i+1:]
+	}
+	for _, token := range rest {
+		if _, err := strconv.ParseUint(token, 10, 31); err == nil && token != "0" {
+			return nil, "", false // a list is set as a whole
+		}
+	}
+	return slices.Concat(o.Set, rest), s.YAML, true
 }
 
 // written reports whether a value is written at a place, quoted or not, and is not a default, an alias or another
