@@ -115,7 +115,7 @@ func hide(apiVersion, at string, value, other any, mark string) any {
 		}
 	}
 	switch {
-	case !inside && !isCopy(at, value):
+	case !inside && copyOf(at, value) == nil:
 		return value
 	case other == nil || reflect.DeepEqual(value, other):
 		return report.Hidden
@@ -123,15 +123,13 @@ func hide(apiVersion, at string, value, other any, mark string) any {
 	return mark
 }
 
-// isCopy reports whether a field of a Secret is an annotation with a copy of it.
-func isCopy(at string, value any) bool {
+// copyOf returns the copy of the object that kubectl, kapp and others store in an annotation of a Secret; nil if the
+// field at a pointer is none. The annotation of kubectl always contains one.
+func copyOf(at string, value any) map[string]any {
 	name, ok := strings.CutPrefix(at, "/metadata/annotations/")
-	return ok && copyOf(jsonpointer.Unescape(name), value) != nil
-}
-
-// copyOf returns the copy of the object that kubectl, kapp and others store in an annotation of a Secret; nil if it is
-// none. The annotation of kubectl always contains one.
-func copyOf(name string, value any) map[string]any {
+	if !ok {
+		return nil
+	}
 	text, _ := value.(string)
 	var copied map[string]any
 	if strings.HasPrefix(strings.TrimSpace(text), "{") && json.Unmarshal([]byte(text), &copied) == nil {
@@ -144,7 +142,7 @@ func copyOf(name string, value any) map[string]any {
 			}
 		}
 	}
-	if name == lastApplied {
+	if jsonpointer.Unescape(name) == lastApplied {
 		return map[string]any{}
 	}
 	return nil

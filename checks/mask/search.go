@@ -68,7 +68,9 @@ func (s *search) walk(n *yaml.Node) {
 	}
 	if n.Kind == yaml.MappingNode {
 		s.object(n)
-		s.generators(n)
+		for item := range listed(n, "secretGenerator") {
+			s.generator(item)
+		}
 		s.patches(n)
 		s.given(n)
 	}
@@ -89,7 +91,7 @@ func (s *search) object(n *yaml.Node) {
 			is = true
 		case doc.Key(v) == kind+"List":
 			for _, item := range doc.Items(n, "items") {
-				s.secret(item, doc.Text(n, "apiVersion"))
+				s.fields(item, doc.Text(n, "apiVersion"), "")
 			}
 		case doc.Key(v) == kind+"Generator":
 			s.generator(n)
@@ -102,14 +104,11 @@ func (s *search) object(n *yaml.Node) {
 	if _, metadata := doc.Field(n, "metadata"); metadata == nil && n != s.order[0] {
 		apiVersion = unknown // a reference to a Secret, such as valuesFrom of Flux
 	}
-	s.secret(n, apiVersion)
+	s.fields(n, apiVersion, "")
 }
 
 // unknown is the API version of a map that may be no Secret, so that only its fields of data are values.
 const unknown = "of.another/api"
-
-// secret masks the values of a Secret.
-func (s *search) secret(n *yaml.Node, apiVersion string) { s.fields(n, apiVersion, "") }
 
 // fields masks the values of a Secret below a pointer.
 func (s *search) fields(n *yaml.Node, apiVersion, at string) {
@@ -126,7 +125,7 @@ func (s *search) fields(n *yaml.Node, apiVersion, at string) {
 		for i, v := range n.Content {
 			s.fields(v, apiVersion, at+jsonpointer.Join(strconv.Itoa(i)))
 		}
-	case inside || isCopy(at, doc.Key(n)):
+	case inside || copyOf(at, doc.Key(n)) != nil:
 		s.values(n, false)
 	}
 }
@@ -159,28 +158,15 @@ func (s *search) values(n *yaml.Node, encoded bool) {
 		for _, c := range n.Content {
 			s.values(c, encoded)
 		}
-	case n.ShortTag() != "!!null":
-		s.scalar(n, encoded)
+	case n.ShortTag() != "!!null" && !isEncrypted(doc.Key(n)):
+		if _, known := s.found[n]; !known {
+			s.file.values = append(s.file.values, value{doc.Key(n), encoded})
+		}
+		s.found[n] = -1
 	}
 }
 
-func (s *search) scalar(n *yaml.Node, encoded bool) {
-	if isEncrypted(doc.Key(n)) {
-		return
-	}
-	if _, known := s.found[n]; !known {
-		s.file.values = append(s.file.values, value{doc.Key(n), encoded})
-	}
-	s.found[n] = -1
-}
-
-// generators hides the literals of a kustomization's generators of Secrets.
-func (s *search) generators(n *yaml.Node) {
-	for item := range listed(n, "secretGenerator") {
-		s.generator(item)
-	}
-}
-
+// generator hides the literals of a generator of Secrets.
 func (s *search) generator(n *yaml.Node) {
 	for literal := range listed(n, "literals") {
 		name, text, ok := strings.Cut(doc.Key(literal), "=")
@@ -239,7 +225,7 @@ func targeting(target *yaml.Node) Role {
 func (s *search) patch(n *yaml.Node, apiVersion string) {
 	switch n.Kind {
 	case yaml.MappingNode:
-		s.secret(n, apiVersion) // its own kind does not matter, since the target decides
+		s.fields(n, apiVersion, "") // its own kind does not matter, since the target decides
 	case yaml.SequenceNode:
 		for _, operation := range n.Content {
 			operation = doc.Deref(operation)

@@ -91,27 +91,21 @@ func (v *Values) secret(namespace, name string) *secret {
 	return s
 }
 
-func (v *Values) object(s *secret, o map[string]any) {
-	for field, value := range o {
-		values, isMap := value.(map[string]any)
-		if !isData(field) || !isMap {
-			v.fields(s, versionOf(o), jsonpointer.Join(field), value)
-			continue
-		}
-		for key, value := range values {
-			s.keys[key] = true
-			v.scalars(s, value, isEncoded(field))
-		}
-	}
-}
+func (v *Values) object(s *secret, o map[string]any) { v.fields(s, versionOf(o), "", o) }
 
 // fields adds the values of a Secret below a pointer.
 func (v *Values) fields(s *secret, apiVersion, at string, value any) {
+	inside := InData(apiVersion, at)
+	field, _, below := strings.Cut(strings.TrimPrefix(at, "/"), "/")
 	switch value := value.(type) {
 	case nil:
 	case map[string]any:
 		for key, one := range value {
-			s.keys[key] = s.keys[key] || InData(apiVersion, at)
+			if inside && below && isData(field) { // the value should be a string
+				v.add(s, key, isEncoded(field))
+			} else if inside {
+				s.keys[key] = true
+			}
 			v.fields(s, apiVersion, at+jsonpointer.Join(key), one)
 		}
 	case []any:
@@ -119,30 +113,11 @@ func (v *Values) fields(s *secret, apiVersion, at string, value any) {
 			v.fields(s, apiVersion, at+jsonpointer.Join(strconv.Itoa(i)), one)
 		}
 	default:
-		name, _ := strings.CutPrefix(at, "/metadata/annotations/")
-		if InData(apiVersion, at) {
-			v.add(s, fmt.Sprint(value), isEncoded(at[1:]))
-		} else if isCopy(at, value) {
-			v.object(s, copyOf(jsonpointer.Unescape(name), value))
+		if inside {
+			v.add(s, fmt.Sprint(value), isEncoded(field))
+		} else if copied := copyOf(at, value); copied != nil {
+			v.object(s, copied)
 		}
-	}
-}
-
-// scalars adds all scalars of a value.
-func (v *Values) scalars(s *secret, value any, encoded bool) {
-	switch value := value.(type) {
-	case nil:
-	case map[string]any:
-		for key, one := range value { // the value should be a string
-			v.add(s, key, encoded)
-			v.scalars(s, one, encoded)
-		}
-	case []any:
-		for _, one := range value {
-			v.scalars(s, one, encoded)
-		}
-	default:
-		v.add(s, fmt.Sprint(value), encoded)
 	}
 }
 
