@@ -113,6 +113,31 @@ func (t *text) title(s string) {
 	t.blank()
 }
 
+// heading begins a small part after an empty line, without one below.
+func (t *text) heading(s string) {
+	t.blank()
+	t.line(t.paint.bold(s))
+}
+
+// pairs writes a heading, and rows of two columns; nothing without rows. The first column is as wide as the longest of
+// the names.
+func (t *text) pairs(title string, rows [][2]string, names ...string) {
+	width := 0
+	for _, r := range rows {
+		names = append(names, r[0])
+	}
+	for _, name := range names {
+		width = max(width, textWidth(Line(name)))
+	}
+	if len(rows) > 0 {
+		t.heading(title)
+	}
+	for _, r := range rows {
+		name := Line(r[0])
+		t.line("  " + name + strings.Repeat(" ", width-textWidth(name)) + "  " + Line(r[1]))
+	}
+}
+
 // head writes "place  label  what", in as few lines as fit.
 func (t *text) head(p painter, place string, rest ...string) {
 	rest = slices.DeleteFunc(slices.Clone(rest), func(s string) bool { return s == "" })
@@ -379,8 +404,7 @@ func (t *text) preview() {
 	if p == nil {
 		return
 	}
-	t.blank()
-	t.line(t.paint.bold(view.PreviewTitle))
+	t.heading(view.PreviewTitle)
 	t.rows("", Line(view.PreviewIntro(t.report)))
 	t.blank()
 	for _, item := range view.PreviewItems(p) {

@@ -22,7 +22,7 @@ func diffText(w io.Writer, d *report.Differences, o Options) error {
 	if o.Width <= 0 {
 		o.Width = diffWidth
 	}
-	t := &diffWriter{newText(nil, Options{Color: o.Color, Width: min(o.Width, maxDiffWidth)})}
+	t := newText(nil, Options{Color: o.Color, Width: min(o.Width, maxDiffWidth)})
 	var last []string
 	for i := range d.Differences {
 		one := &d.Differences[i]
@@ -31,9 +31,15 @@ func diffText(w io.Writer, d *report.Differences, o Options) error {
 			t.blank()
 		}
 		last = one.Roots
-		t.resource(one)
+		t.difference(one)
 	}
-	t.images(d)
+	if len(d.Images) > 0 {
+		t.line(t.paint.bold("Images:"))
+		for _, s := range view.ImageWords(d.Images) {
+			t.rows("  ", Line(s))
+		}
+		t.blank()
+	}
 	t.painted("", Line(view.DiffCounts(d)), t.paint.bold)
 	if unknown := view.UnknownWords(d); unknown != "" {
 		t.painted("", Line(unknown), t.paint.with(yellow).mark)
@@ -45,28 +51,13 @@ func diffText(w io.Writer, d *report.Differences, o Options) error {
 	return err
 }
 
-// diffWriter is a text with differences.
-type diffWriter struct{ *text }
-
-func (t *diffWriter) resource(d *report.Difference) {
+func (t *text) difference(d *report.Difference) {
 	t.painted("", Line(d.Resource.String())+": "+Line(view.DiffWords(d)), t.paint.bold)
 	for i := range d.Hunks {
 		t.hunk(&d.Hunks[i])
 	}
 	if left := view.LeftOutWords(d); left != "" {
 		t.line(t.paint.dim("… " + left))
-	}
-	t.blank()
-}
-
-// images lists the images that the change brings.
-func (t *diffWriter) images(d *report.Differences) {
-	if len(d.Images) == 0 {
-		return
-	}
-	t.line(t.paint.bold("Images:"))
-	for _, s := range view.ImageWords(d.Images) {
-		t.rows("  ", Line(s))
 	}
 	t.blank()
 }
@@ -144,7 +135,7 @@ func signOf(s string) string {
 
 // hunk writes one part of a resource. Places are beside the lines if there is room for all of them, otherwise above the
 // lines from the same file.
-func (t *diffWriter) hunk(h *report.DiffHunk) {
+func (t *text) hunk(h *report.DiffHunk) {
 	if h.Path != "" { // without a path, the hunk begins at the top
 		t.line(t.paint.paint(cyan, tameTags(Line(h.Head()))))
 	}
@@ -170,12 +161,12 @@ func (t *diffWriter) hunk(h *report.DiffHunk) {
 			gap := t.width - 1 - textWidth(r.text) - textWidth(r.place)
 			tail = strings.Repeat(" ", gap) + t.paint.dim(r.place)
 		}
-		t.line(t.code(r) + tail)
+		t.line(t.hunkLine(r) + tail)
 	}
 }
 
-// code is a line with its sign, in which what was edited stands out.
-func (t *diffWriter) code(r row) string {
+// hunkLine is a line with its sign, in which what was edited stands out.
+func (t *text) hunkLine(r row) string {
 	tone := green
 	switch {
 	case !r.changed():

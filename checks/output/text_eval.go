@@ -13,7 +13,7 @@ import (
 // evalText writes an evaluation for people: the errors of the files, the results that are not passes by object, and the
 // totals.
 func evalText(w io.Writer, r *report.Evaluation, o Options) error {
-	t := &evalWriter{newText(&report.Report{Excerpts: r.Excerpts}, o)}
+	t := newText(&report.Report{Excerpts: r.Excerpts}, o)
 	t.problems("error", red, r.Errors)
 	var last report.Resource
 	for _, res := range r.Results {
@@ -34,11 +34,8 @@ func evalText(w io.Writer, r *report.Evaluation, o Options) error {
 	return t.write(w)
 }
 
-// evalWriter is a text about an evaluation.
-type evalWriter struct{ *text }
-
 // evalTotals writes the totals of an evaluation.
-func (t *evalWriter) evalTotals(r *report.Evaluation) {
+func (t *text) evalTotals(r *report.Evaluation) {
 	if t.o.Counts {
 		t.painted("", evalWork(r.Stats), t.paint.dim)
 		s := r.Stats
@@ -52,7 +49,7 @@ func (t *evalWriter) evalTotals(r *report.Evaluation) {
 
 // evalTable writes all results as rows, as the kyverno command does with --table.
 func evalTable(w io.Writer, r *report.Evaluation, o Options) error {
-	t := &evalWriter{newText(&report.Report{}, o)}
+	t := newText(&report.Report{}, o)
 	t.problems("error", red, r.Errors)
 	rows := make([]tableRow, len(r.Results))
 	for i := range r.Results {
@@ -70,7 +67,7 @@ func evalTable(w io.Writer, r *report.Evaluation, o Options) error {
 	return t.write(w)
 }
 
-func (t *evalWriter) evalResult(r *report.EvaluationResult) {
+func (t *text) evalResult(r *report.EvaluationResult) {
 	paint := t.paint.with(yellow)
 	switch {
 	case r.Blocks():
@@ -95,7 +92,7 @@ func (t *evalWriter) evalResult(r *report.EvaluationResult) {
 }
 
 // evalPlaces writes the places of a result's fields, for the first few results with their source lines.
-func (t *evalWriter) evalPlaces(r *report.EvaluationResult, paint painter) {
+func (t *text) evalPlaces(r *report.EvaluationResult, paint painter) {
 	const indent = "           "
 	if len(r.Places) == 0 {
 		for _, f := range r.Fields {
@@ -140,7 +137,7 @@ func evalWork(s report.EvaluationStats) string {
 
 // traces writes the reasons of each rule, by object. It omits generated rules for pod controllers that do not apply to
 // the object.
-func (t *evalWriter) traces(list []report.EvaluationTrace) {
+func (t *text) traces(list []report.EvaluationTrace) {
 	var last report.Resource
 	for _, tr := range list {
 		if tr.Result == "" && strings.HasPrefix(tr.Rule, "autogen-") {
@@ -170,7 +167,7 @@ func (t *evalWriter) traces(list []report.EvaluationTrace) {
 }
 
 // traceStep writes one step: whether it holds, its text, and its values below.
-func (t *evalWriter) traceStep(s report.TraceStep) {
+func (t *text) traceStep(s report.TraceStep) {
 	marks := map[report.TraceOutcome]string{report.Holds: "✓", report.HoldsNot: "✗", report.Undecided: "?"}
 	head := "    " + marks[s.Holds] + " " + Line(string(s.Part)+s.At)
 	what := s.What

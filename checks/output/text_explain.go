@@ -12,10 +12,14 @@ import (
 // explainText writes explanations for people: one or a few in full, many as a list.
 func explainText(w io.Writer, list []report.Explanation, o Options) error {
 	t := newText(nil, o)
-	if len(list) > fewExplanations {
-		t.explanations("Checks that need no policy", list, report.ExplainCheck)
-		t.explanations("Messages", list, report.ExplainMessage)
-		t.explanations("Policies of this repository", list, report.ExplainPolicy)
+	if len(list) > fewExplanations { // a line each
+		rows, names := map[report.ExplanationKind][][2]string{}, []string{}
+		for _, e := range list {
+			rows[e.Kind], names = append(rows[e.Kind], [2]string{e.Name, e.About}), append(names, e.Name)
+		}
+		t.pairs("Checks that need no policy", rows[report.ExplainCheck], names...)
+		t.pairs("Messages", rows[report.ExplainMessage], names...)
+		t.pairs("Policies of this repository", rows[report.ExplainPolicy], names...)
 		return t.write(w)
 	}
 	for i := range list {
@@ -27,26 +31,6 @@ func explainText(w io.Writer, list []report.Explanation, o Options) error {
 
 // fewExplanations is how many are printed in full.
 const fewExplanations = 5
-
-// explanations lists those of a kind, a line each.
-func (t *text) explanations(title string, list []report.Explanation, kind report.ExplanationKind) {
-	width, first := 0, true
-	for _, e := range list {
-		width = max(width, textWidth(Line(e.Name)))
-	}
-	for _, e := range list {
-		if e.Kind != kind {
-			continue
-		}
-		if first {
-			t.blank()
-			t.line(t.paint.bold(title))
-		}
-		first = false
-		name := Line(e.Name)
-		t.line("  " + name + strings.Repeat(" ", width-textWidth(name)) + "  " + Line(e.About))
-	}
-}
 
 func (t *text) explanation(e *report.Explanation) {
 	t.rows("", t.paint.bold(Line(e.Name))+": "+Line(cmp.Or(e.About, "a policy of this repository")))
@@ -74,14 +58,12 @@ func (t *text) explanation(e *report.Explanation) {
 	}
 	for _, part := range []struct{ title, text string }{{"What it means", e.Means}, {"What to do", e.ToDo}} {
 		if part.text != "" {
-			t.blank()
-			t.line(t.paint.bold(part.title))
+			t.heading(part.title)
 			t.rows("  ", Line(strings.Join(strings.Fields(part.text), " ")))
 		}
 	}
 	if len(e.Printed) > 0 {
-		t.blank()
-		t.line(t.paint.bold("As it is printed"))
+		t.heading("As it is printed")
 		for _, printed := range e.Printed {
 			t.rows("  ", Line(printed))
 		}
@@ -90,8 +72,7 @@ func (t *text) explanation(e *report.Explanation) {
 		if part.text == "" {
 			continue
 		}
-		t.blank()
-		t.line(t.paint.bold(part.title))
+		t.heading(part.title)
 		for line := range strings.Lines(part.text) {
 			t.line("  " + Line(strings.TrimRight(line, "\n")))
 		}

@@ -15,29 +15,12 @@ import (
 // next.
 func initText(w io.Writer, p *report.InitPlan, o Options) error {
 	t := newText(nil, o)
-	head := func(title string) {
-		t.blank()
-		t.line(t.paint.bold(title))
-	}
 	list := func(title string, notes []string) {
 		if len(notes) > 0 {
-			head(title)
+			t.heading(title)
 		}
 		for _, n := range notes {
 			t.item("  ", n)
-		}
-	}
-	table := func(title string, rows [][2]string) {
-		width := 0
-		for _, r := range rows {
-			width = max(width, textWidth(Line(r[0])))
-		}
-		if len(rows) > 0 {
-			head(title)
-		}
-		for _, r := range rows {
-			name := Line(r[0])
-			t.line("  " + name + strings.Repeat(" ", width-textWidth(name)) + "  " + Line(r[1]))
 		}
 	}
 	list("Found", p.Found)
@@ -64,11 +47,11 @@ func initText(w io.Writer, p *report.InitPlan, o Options) error {
 	for _, r := range p.Policies {
 		add(r.Action, r.Folder+"/", r.Title, r.Reason)
 	}
-	table(done, rows)
-	table("Already there, identical", same)
-	table("Left as it is", left)
+	t.pairs(done, rows)
+	t.pairs("Already there, identical", same)
+	t.pairs("Left as it is", left)
 	list("Note", p.Notes)
-	table("Next", report.Mapped(p.Next, func(s report.PlannedStep) [2]string { return [2]string{s.Command, s.For} }))
+	t.pairs("Next", report.Mapped(p.Next, func(s report.PlannedStep) [2]string { return [2]string{s.Command, s.For} }))
 	return t.write(w)
 }
 

@@ -14,7 +14,9 @@ import (
 type treeFiles struct{ tree *tree.Tree }
 
 // Open implements fs.FS. It fails: io/fs asks the other methods for files and folders.
-func (f treeFiles) Open(name string) (fs.File, error) { return nil, failed(name, errors.ErrUnsupported) }
+func (f treeFiles) Open(name string) (fs.File, error) {
+	return nil, failed(name, errors.ErrUnsupported)
+}
 
 // Stat implements fs.StatFS.
 func (f treeFiles) Stat(name string) (fs.FileInfo, error) {

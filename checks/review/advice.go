@@ -69,9 +69,8 @@ func (a *Answer) suggest(f *report.Finding, advice engine.SuggestedFix) {
 	switch was := jsonpointer.At(a.Object(), e.Field).(type) {
 	case nil, map[string]any, []any:
 	default:
-		if text, ok := doc.Block(was); ok {
-			s.Was = strings.TrimSuffix(text, "\n")
-		}
+		text, _ := doc.Block(was)
+		s.Was = strings.TrimSuffix(text, "\n")
 	}
 	f.Suggestion = s
 }

@@ -267,18 +267,20 @@ func before(a *Answer, res engine.Result, side *render.Resource, field string) b
 	if !ok {
 		return false
 	}
-	for _, old := range a.Old {
-		if !compared(old) || old.Outcome != res.Outcome || old.Rule != res.Rule || old.Policy != res.Policy {
-			continue
-		}
-		if len(old.Fields) == 0 && field == "" {
-			return true
-		}
-		if slices.Contains(old.Fields, want) && sameBelow(res, was, want, object, field) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.Old, func(old engine.Result) bool {
+		return compared(old) && repeats(old, res) && (len(old.Fields) == 0 && field == "" ||
+			slices.Contains(old.Fields, want) && sameBelow(res, was, want, object, field))
+	})
+}
+
+// had reports whether the base has a result of a rule at a field of the object before the change.
+func (a *Answer) had(res engine.Result, field string) bool {
+	return slices.ContainsFunc(a.Old, func(old engine.Result) bool { return repeats(old, res) && slices.Contains(old.Fields, field) })
+}
+
+// repeats reports whether two results are the same outcome of a rule.
+func repeats(a, b engine.Result) bool {
+	return a.Policy == b.Policy && a.Rule == b.Rule && a.Outcome == b.Outcome
 }
 
 // lacked reports whether the base violated the same rule because it had nothing at a parent of the field, and the
@@ -299,10 +301,7 @@ func lacked(a *Answer, res engine.Result, object admission.Object, field string)
 		if _, present := jsonpointer.Lookup(map[string]any(a.versions.Was()), was); present {
 			return false
 		}
-		if slices.ContainsFunc(a.Old, func(old engine.Result) bool {
-			return old.Outcome == res.Outcome && old.Rule == res.Rule && old.Policy == res.Policy &&
-				slices.Contains(old.Fields, was)
-		}) {
+		if a.had(res, was) {
 			return true
 		}
 	}
@@ -350,18 +349,11 @@ func (v View) idle(a *Answer, res engine.Result) *report.Exemption {
 		}
 		return nil
 	}
-	passes := false
-	for _, other := range a.Inactive {
-		if other.ID() == res.ID() && !Violated(other) {
-			if x := idle(other.Exceptions); x != nil {
-				return x
-			}
-			passes = true
-		}
-	}
-	for _, other := range a.Inactive {
-		if passes && other.Mutation {
-			if x := idle(other.Exceptions); x != nil {
+	passes := func(other engine.Result) bool { return other.ID() == res.ID() && !Violated(other) }
+	mutates := func(other engine.Result) bool { return other.Mutation && slices.ContainsFunc(a.Inactive, passes) }
+	for _, covers := range []func(engine.Result) bool{passes, mutates} {
+		for _, other := range a.Inactive {
+			if x := idle(other.Exceptions); x != nil && covers(other) {
 				return x
 			}
 		}

@@ -2,7 +2,6 @@ package review
 
 import (
 	"context"
-	"slices"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/engine"
@@ -56,10 +55,7 @@ func (v *Reviewer) violatedBelow(ctx context.Context, a *Answer, r *admission.Re
 				return false
 			}
 			was, ok := a.versions.Earlier(f)
-			known := ok && slices.ContainsFunc(a.Old, func(old engine.Result) bool {
-				return old.Policy == res.Policy && old.Rule == res.Rule && old.Outcome == res.Outcome && slices.Contains(old.Fields, was)
-			})
-			if !known && !v.violatedBelow(ctx, a, &with, res, f) {
+			if known := ok && a.had(res, was); !known && !v.violatedBelow(ctx, a, &with, res, f) {
 				return false
 			}
 			found = true

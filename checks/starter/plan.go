@@ -2,6 +2,7 @@ package starter
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // the form of the settings
 	"errors"
 	"fmt"
@@ -44,13 +45,19 @@ func (c Choice) Plan(r Repository) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{InitPlan: report.InitPlan{Found: r.found(), Files: []report.PlannedFile{}, Policies: []report.PlannedRule{}, Notes: []string{}}}
+	p := &Plan{InitPlan: report.InitPlan{Found: r.found(), Policies: []report.PlannedRule{}, Notes: []string{}}}
+	r.Layout = cmp.Or(r.Layout, &report.Layout{})
 	text, err := c.settings(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.settle(r, File{Path: settings.Path, Data: text}); err != nil {
+	f := File{Path: settings.Path, Data: text}
+	planned, err := r.planned(f)
+	if err != nil {
 		return nil, err
+	}
+	if p.Files = append(p.Files, planned); planned.Action == report.PlanWrite {
+		p.Write = append(p.Write, f)
 	}
 	for _, policy := range policies {
 		if err := p.add(r, c, policy); err != nil {
@@ -58,19 +65,6 @@ func (c Choice) Plan(r Repository) (*Plan, error) {
 		}
 	}
 	return p, nil
-}
-
-// settle plans the settings.
-func (p *Plan) settle(r Repository, f File) error {
-	planned, err := r.planned(f)
-	if err != nil {
-		return err
-	}
-	p.Files = append(p.Files, planned)
-	if planned.Action == report.PlanWrite {
-		p.Write = append(p.Write, f)
-	}
-	return nil
 }
 
 // add plans the files of a policy.
@@ -91,11 +85,9 @@ func (p *Plan) add(r Repository, c Choice, policy Policy) error {
 			rule.Action = report.PlanWrite
 		}
 	}
-	if r.Layout != nil {
-		for _, there := range r.Layout.Policies {
-			if there.Name == policy.Name && there.Path != policy.Files[0].Path {
-				rule.Action, rule.Reason = report.PlanLeave, fmt.Sprintf("%s has a %s of this name", there.Path, there.Kind)
-			}
+	for _, there := range r.Layout.Policies {
+		if there.Name == policy.Name && there.Path != policy.Files[0].Path {
+			rule.Action, rule.Reason = report.PlanLeave, fmt.Sprintf("%s has a %s of this name", there.Path, there.Kind)
 		}
 	}
 	if rule.Action != report.PlanLeave {
@@ -136,16 +128,14 @@ func (c Choice) settings(r Repository) ([]byte, error) {
 		Excluded         []string
 		Charts           []chart
 		Audit            bool
-	}{Schema: settings.SchemaURL, Audit: c.Action == Audit}
-	if r.others(c.Folder) == 0 {
+	}{Schema: settings.SchemaURL, Audit: c.Action == Audit, Excluded: undeployed(r.Layout)}
+	others := func(p report.LaidPolicy) bool { return !strings.HasPrefix(p.Path, c.Folder+"/") }
+	if !slices.ContainsFunc(r.Layout.Policies, others) {
 		in.Policies = c.Folder + "/"
 	}
-	if r.Layout != nil {
-		in.Excluded = undeployed(r.Layout)
-		for _, root := range r.Layout.Roots {
-			for _, v := range root.Values {
-				in.Charts = append(in.Charts, chart{root.Path, v})
-			}
+	for _, root := range r.Layout.Roots {
+		for _, v := range root.Values {
+			in.Charts = append(in.Charts, chart{root.Path, v})
 		}
 	}
 	form, err := template.New("settings").Funcs(template.FuncMap{"yaml": scalar}).Parse(settingsForm)
@@ -167,26 +157,11 @@ func scalar(s string) (string, error) {
 	return strings.TrimSuffix(string(data), "\n"), err
 }
 
-// others counts the policies outside of a folder.
-func (r Repository) others(folder string) (n int) {
-	if r.Layout == nil {
-		return 0
-	}
-	for _, p := range r.Layout.Policies {
-		if !strings.HasPrefix(p.Path, folder+"/") {
-			n++
-		}
-	}
-	return n
-}
-
 // KindOf returns the kind of most policies of a repository, the default where there are as many of others.
 func KindOf(l *report.Layout) string {
 	best, counts := Kinds()[0], map[string]int{}
-	if l != nil {
-		for _, p := range l.Policies {
-			counts[p.Kind]++
-		}
+	for _, p := range cmp.Or(l, &report.Layout{}).Policies {
+		counts[p.Kind]++
 	}
 	for _, k := range Kinds() {
 		if counts[k] > counts[best] {

@@ -4,6 +4,7 @@ package starter
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -55,10 +56,7 @@ func DefaultSets(l *report.Layout) []string {
 
 // placed counts the roots of which something says who deploys them, and the others.
 func placed(l *report.Layout) (known, unknown int) {
-	if l == nil {
-		return 0, 0
-	}
-	for _, r := range l.Roots {
+	for _, r := range cmp.Or(l, &report.Layout{}).Roots {
 		if len(r.By) > 0 {
 			known++
 		} else {

@@ -178,6 +178,7 @@ type Item struct {
 	Words, Path string
 	Line        int
 	Rule        bool // the place is of a rule, at the commit of the rules
+	Gone        bool // the place is in the base only
 }
 
 // String returns the words and the place.

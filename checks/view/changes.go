@@ -276,27 +276,19 @@ func LineOrigin(o *report.Origin) string {
 // PreviewTitle is the heading of a preview.
 const PreviewTitle = "Preview: what this change does to the rules"
 
-// PreviewItem is one sentence of a preview with its place.
-type PreviewItem struct {
-	Path  string
-	Line  int
-	Gone  bool // the place is in the base only
-	Words string
-}
-
 // PreviewItems lists the sentences of a preview: settings, policies, exceptions, tests.
-func PreviewItems(p *report.Preview) (list []PreviewItem) {
+func PreviewItems(p *report.Preview) (list []Item) {
 	if words := p.SettingsWords(); words != "" {
-		list = append(list, PreviewItem{Path: report.SettingsPath, Words: words})
+		list = append(list, Item{Words: words, Path: report.SettingsPath})
 	}
 	for _, o := range p.Policies {
-		list = append(list, PreviewItem{o.Path, o.Line, o.Edit == report.Removed, o.Words()})
+		list = append(list, Item{Words: o.Words(), Path: o.Path, Line: o.Line, Gone: o.Edit == report.Removed})
 	}
 	for _, x := range p.Exceptions {
-		list = append(list, PreviewItem{x.Path, x.Line, x.Edit == report.Removed, x.Words()})
+		list = append(list, Item{Words: x.Words(), Path: x.Path, Line: x.Line, Gone: x.Edit == report.Removed})
 	}
 	if words := p.TestWords(); words != "" {
-		list = append(list, PreviewItem{Words: words})
+		list = append(list, Item{Words: words})
 	}
 	return list
 }
