@@ -32,11 +32,13 @@ func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*en
 	without := in.Policies.Bind(merged, in.Declared)
 	with := in.Policies.Bind(slices.Concat(merged, in.Decision.Proposed), in.Declared)
 	resources, roots, all := in.Declared.Sample(ctx, beyondRoots, beyondObjects)
-	beyond := map[*engine.Exception]*report.Beyond{}
 	coverages := map[*engine.Exception]*coverage{}
 	for _, e := range in.Decision.Proposed {
-		beyond[e] = &report.Beyond{Resources: len(resources), Roots: roots, OfRoots: all}
-		coverages[e] = &coverage{known: covered(e, findings), fails: map[report.Resource]bool{}}
+		c := &coverage{known: map[report.Resource]bool{}, fails: map[report.Resource]bool{}}
+		for _, f := range findings {
+			c.known[f.Resource] = c.known[f.Resource] || covers(e, f)
+		}
+		coverages[e] = c
 	}
 	type answer struct{ with, without []engine.Result }
 	answers := make([]answer, len(resources))
@@ -64,26 +66,17 @@ func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*en
 			}
 		}
 	}
+	beyond := map[*engine.Exception]*report.Beyond{}
 	for e, c := range coverages {
+		beyond[e] = &report.Beyond{Resources: len(resources), Roots: roots, OfRoots: all}
 		c.into(beyond[e])
 	}
 	return beyond, nil
 }
 
-// covered returns the resources of the change's findings that an exception covers.
-func covered(e *engine.Exception, findings []report.Finding) map[report.Resource]bool {
-	out := map[report.Resource]bool{}
-	for _, f := range findings {
-		if covers(e, f) {
-			out[f.Resource] = true
-		}
-	}
-	return out
-}
-
 // coverage counts the resources that one exception covers.
 type coverage struct {
-	known map[report.Resource]bool
+	known map[report.Resource]bool // true: a finding of the change is about it
 	fails map[report.Resource]bool // by resource that is not known; false: it complies without the exception
 	order []report.Resource
 }

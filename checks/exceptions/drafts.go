@@ -56,14 +56,11 @@ type blocked struct {
 // blockedOf lists the blocking results, each once for all its fields.
 func blockedOf(found []review.Finding) (list []blocked) {
 	for _, f := range found {
-		if !f.Blocks || f.Waits() {
-			continue
-		}
-		if n := len(list); n == 0 || list[n-1].pair != f.Pair || list[n-1].res.ID() != f.Result.ID() {
+		if f.Blocks && !f.Waits() {
 			list = append(list, blocked{f.Pair, f.Result})
 		}
 	}
-	return list
+	return slices.CompactFunc(list, func(a, b blocked) bool { return a.pair == b.pair && a.res.ID() == b.res.ID() })
 }
 
 // subject is the policy and the resource of one draft.
@@ -73,32 +70,30 @@ type subject struct {
 	delete   bool
 }
 
+func (b blocked) subject() subject {
+	return subject{b.res.Policy, review.Named(b.pair.Resource().Object), b.pair.Operation == admission.Delete}
+}
+
 // Drafts writes one file for each blocked resource, with an exception for each policy. Each exception is tried, and
 // returned only if it covers exactly the blocking results. It fails only if the context ends.
 func Drafts(ctx context.Context, in Context, home Home, found []review.Finding) (drafts []report.Draft, _ error) {
-	var order []subject
-	groups := map[subject][]blocked{}
-	for _, b := range blockedOf(found) {
-		s := subject{b.res.Policy, review.Named(b.pair.Resource().Object), b.pair.Operation == admission.Delete}
-		if groups[s] == nil {
-			order = append(order, s)
-		}
-		groups[s] = append(groups[s], b)
-	}
-	if len(order) == 0 {
+	groups := report.Grouped[[]blocked](blockedOf(found), blocked.subject)
+	if len(groups) == 0 {
 		return nil, nil
 	}
-	slices.SortStableFunc(order, func(a, b subject) int {
+	slices.SortStableFunc(groups, func(x, y []blocked) int {
+		a, b := x[0].subject(), y[0].subject()
 		return cmp.Or(cmp.Compare(a.resource.String(), b.resource.String()),
 			cmp.Compare(a.policy.FullName(), b.policy.FullName()))
 	})
 	known, _, _ := in.Declared.Sample(ctx, beyondRoots, beyondObjects)
 	ids, files := in.ids(), &files{home: home, at: map[subject]int{}}
-	for i, s := range order {
+	for i, list := range groups {
 		if i == maxDrafts {
-			return append(files.list, report.Draft{Why: fmt.Sprintf("%d more are left out", len(order)-i)}), nil
+			return append(files.list, report.Draft{Why: fmt.Sprintf("%d more are left out", len(groups)-i)}), nil
 		}
-		d := &drafter{Context: in, home: home, subject: s, blocked: groups[s], known: known}
+		s := list[0].subject()
+		d := &drafter{Context: in, home: home, subject: s, blocked: list, known: known}
 		cover, text, why := d.draft(ctx, ids)
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("the check was stopped while it drafted exceptions: %w", context.Cause(ctx))

@@ -2,11 +2,11 @@ package mask
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"html"
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -94,8 +94,9 @@ func unescape(text string) (string, int) {
 			return text[1:2], 2
 		}
 		if text[1] == 'u' && len(text) >= 12 && text[6] == '\\' { // a surrogate pair
-			if r := surrogates(text[2:6], text[8:12]); r != utf8.RuneError {
-				return string(r), 12
+			var s string
+			if json.Unmarshal([]byte(`"`+text[:12]+`"`), &s) == nil && utf8.RuneCountInString(s) == 1 {
+				return s, 12
 			}
 		}
 		if r, _, tail, err := strconv.UnquoteChar(text[:min(len(text), 10)], 0); err == nil && r != utf8.RuneError {
@@ -117,16 +118,6 @@ func unescape(text string) (string, int) {
 		return "'", 2
 	}
 	return text[:1], 1
-}
-
-// surrogates returns the character of a surrogate pair in hexadecimal digits.
-func surrogates(high, low string) rune {
-	a, err1 := strconv.ParseUint(high, 16, 16)
-	b, err2 := strconv.ParseUint(low, 16, 16)
-	if err1 != nil || err2 != nil {
-		return utf8.RuneError
-	}
-	return utf16.DecodeRune(rune(a), rune(b))
 }
 
 // white are the characters of white space.

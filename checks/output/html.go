@@ -36,12 +36,9 @@ func PageOf(r *report.Report, o PageOptions) *Page {
 		Errors: b.notes(r.Errors), NotChecked: b.causes(), Warnings: b.notes(view.Alone(r.Warnings)),
 	}
 	for _, step := range view.NextActions(r, o.Button, o.Drafts) {
-		var runs view.Runs
-		for _, run := range step {
-			if run.Text != "" {
-				run.Text = shown(run.Text)
-				runs = append(runs, run)
-			}
+		runs := slices.DeleteFunc(step, func(run view.Run) bool { return run.Text == "" })
+		for i := range runs {
+			runs[i].Text = shown(runs[i].Text)
 		}
 		p.NextActions = append(p.NextActions, runs)
 	}

@@ -138,7 +138,7 @@ const wide = 32
 // breakable is link for a table cell.
 func breakable(text, address string) string {
 	shown := clip(strings.Join(strings.Fields(Line(text)), " "), codeRunes)
-	if widest(shown) <= wide {
+	if !slices.ContainsFunc(strings.Split(shown, " "), func(w string) bool { return textWidth(w) > wide }) {
 		return link(text, address)
 	}
 	out := "<code>" + withBreaks(shown) + "</code>"
@@ -146,14 +146,6 @@ func breakable(text, address string) string {
 		return `<a href="` + href + `">` + out + "</a>"
 	}
 	return out
-}
-
-// widest returns the number of columns of the longest word.
-func widest(s string) (n int) {
-	for w := range strings.SplitSeq(s, " ") {
-		n = max(n, textWidth(w))
-	}
-	return n
 }
 
 // withBreaks returns text as references, with possible breaks after each slash, and in long parts without a slash.

@@ -239,14 +239,6 @@ func (t *text) causes(c *view.Causes) {
 	t.blank()
 }
 
-// few returns how many of n places are shown: all, or only the first few if there are many.
-func (t *text) few(n int) int {
-	if n > manyPlaces && !t.o.AllPlaces {
-		return fewPlaces
-	}
-	return n
-}
-
 // more counts the places that are not shown.
 func (t *text) more(n int) {
 	if n > 0 {

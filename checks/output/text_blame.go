@@ -99,7 +99,11 @@ func (p *blamePrinter) print(w *bufio.Writer, lines []report.BlamedLine) {
 			p.row(w, "", "", Line(l.Text))
 			continue
 		}
-		p.row(w, p.place(l.Path, l.Line), p.code(l), Line(l.Text))
+		code := p.colors[l.Path]
+		if l.Near {
+			code = "2;" + code
+		}
+		p.row(w, p.place(l.Path, l.Line), code, Line(l.Text))
 		if p.options.Chain {
 			for _, link := range l.Chain {
 				indent := l.Text[:len(l.Text)-len(strings.TrimLeft(l.Text, " "))]
@@ -144,13 +148,6 @@ func (p *blamePrinter) legend(w *bufio.Writer) {
 
 func (p *blamePrinter) place(path string, line int) string {
 	return fmt.Sprintf("%s:%-*d", p.names[path], p.digits, line)
-}
-
-func (p *blamePrinter) code(l report.BlamedLine) string {
-	if l.Near {
-		return "2;" + p.colors[l.Path]
-	}
-	return p.colors[l.Path]
 }
 
 // row prints one line. A line that is too long for the terminal continues below, next to an empty place.

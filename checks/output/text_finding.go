@@ -225,7 +225,10 @@ func (t *text) places(e view.Entry) {
 		t.fact("also", t.some(view.ResourceNames(list[0].Others)))
 		return
 	}
-	shown := t.few(len(list))
+	shown := len(list)
+	if shown > manyPlaces && !t.o.AllPlaces {
+		shown = fewPlaces
+	}
 	for i, s := range list[:shown] {
 		t.spot([]string{"places", ""}[min(i, 1)], &s)
 	}

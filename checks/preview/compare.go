@@ -122,48 +122,44 @@ type ruleDifference struct {
 // compare adds the differences between two reviews of one resource. Either review may be nil.
 func (p *comparison) compare(out *rootPreview, before, after *review.Answer) {
 	old, now := p.answers(before), p.answers(after)
-	effects := map[string]map[report.Effect]bool{} // by policy
-	applied, applies, still := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	type change struct {
+		applied, applies, still bool // still: the resource violates the policy after the merge
+		effects                 map[report.Effect]bool
+	}
+	changes := map[string]change{} // by policy
 	for _, k := range keysOf(old, now) {
-		a, b := old[k], now[k]
-		if a == nil {
-			a = &answer{}
-		}
-		if b == nil {
-			b = &answer{}
-		}
+		a, b := cmp.Or(old[k], &answer{}), cmp.Or(now[k], &answer{})
 		of := b
 		if p.policies[1][k.policy] == nil {
 			of = a
 		}
-		if of.worst != "" {
-			applies[k.policy] = true
-		}
-		applied[k.policy] = applied[k.policy] || a.worst != ""
+		c := changes[k.policy]
+		c.applied, c.applies, c.still = c.applied || a.worst != "", c.applies || of.worst != "", c.still || !quietResult(b.worst)
 		t := out.tallies.of(k.policy)
 		t.Before, t.Action = t.Before.With(a.action), t.Action.With(b.action)
-		still[k.policy] = still[k.policy] || !quietResult(b.worst)
 		for _, d := range p.differences(k, a, b, before, after) {
-			if effects[k.policy] == nil {
-				effects[k.policy] = map[report.Effect]bool{}
+			if c.effects == nil {
+				c.effects = map[report.Effect]bool{}
 			}
-			effects[k.policy][d.effect] = true
+			c.effects[d.effect] = true
 			out.differences = append(out.differences, d)
 		}
+		changes[k.policy] = c
 	}
-	for policy := range applies {
-		out.tallies.of(policy).Applies++
-	}
-	for policy, did := range applied {
-		if did && !applies[policy] && effects[policy] == nil {
-			out.tallies.of(policy).Ends++
+	for policy, c := range changes {
+		t := out.tallies.of(policy)
+		switch {
+		case c.applies:
+			t.Applies++
+		case c.applied && c.effects == nil:
+			t.Ends++
+		}
+		if c.effects != nil {
+			count(t, c.effects, c.still)
 		}
 	}
 	for policy := range p.mutate(before, after) {
 		out.tallies.of(policy).Mutates++
-	}
-	for policy, list := range effects {
-		count(out.tallies.of(policy), list, still[policy])
 	}
 }
 

@@ -3,6 +3,7 @@ package review
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -77,19 +78,16 @@ func (f *Lines) Together(wishes []Wish) (out []Joint) {
 
 // merged combines plans that put values below the same missing key, and plans that remove elements of the same list.
 func merged(plans []*wished) (out []*wished) {
-	byKey := map[string][]*wished{}
-	for _, p := range plans {
-		key := fmt.Sprintf("%d %d %q %q", p.before, p.in.Document, p.in.Pointer, p.key)
+	key := func(p *wished) string {
 		switch {
 		case p.list != "":
-			key = fmt.Sprintf("%d %d %q", p.before, p.in.Document, p.list)
-		case p.key == "":
-			out = append(out, p)
-			continue
+			return fmt.Sprintf("%d %d %q", p.before, p.in.Document, p.list)
+		case p.key != "":
+			return fmt.Sprintf("%d %d %q %q", p.before, p.in.Document, p.in.Pointer, p.key)
 		}
-		byKey[key] = append(byKey[key], p)
+		return fmt.Sprintf("%p", p) // it is alone
 	}
-	for _, list := range byKey {
+	for _, list := range report.Grouped[[]*wished](plans, key) {
 		contradicting(list, func(a, b *wished) bool {
 			_, ok := union(a.value, b.value)
 			return !ok
@@ -136,10 +134,7 @@ func union(a, b any) (any, bool) {
 	if !isMap || !both {
 		return a, reflect.DeepEqual(a, b)
 	}
-	out := map[string]any{}
-	for k, v := range m {
-		out[k] = v
-	}
+	out := maps.Clone(m)
 	for k, v := range more {
 		if have, ok := out[k]; ok {
 			if v, ok = union(have, v); !ok {
