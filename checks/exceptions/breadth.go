@@ -131,7 +131,6 @@ func open(what string, list []string, otherwise bool) (out []string) {
 	return out
 }
 
-// broadRules describes the policies and rules of an exception of kyverno.io.
 func broadRules(spec policy.ExceptionSpec, policies *engine.Policies) (out []string) {
 	for _, ref := range spec.Exceptions {
 		for _, name := range ref.RuleNames {
@@ -171,7 +170,6 @@ func takesControls(ref policy.ExceptionRef, policies *engine.Policies) bool {
 	return false
 }
 
-// broadCEL describes an exception of policies.kyverno.io.
 func broadCEL(spec policy.CELExceptionSpec, policies *engine.Policies) (out []string) {
 	var conditions strings.Builder
 	for _, c := range spec.MatchConditions {

@@ -35,7 +35,6 @@ type Decision struct {
 	fates    map[*engine.Exception]fate
 }
 
-// fate is the decision about an exception.
 type fate struct {
 	state report.State
 	by    []string
@@ -119,14 +118,12 @@ func (d *Decision) merged(lists ...[]*engine.Exception) []*engine.Exception {
 	return slices.DeleteFunc(slices.Concat(lists...), d.IsProposed)
 }
 
-// byPlace sorts exceptions by path and line.
 func byPlace(list []*engine.Exception) []*engine.Exception {
 	return slices.SortedStableFunc(slices.Values(list), func(a, b *engine.Exception) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
 }
 
-// covers reports whether a finding is covered by the exception e.
 func covers(e *engine.Exception, f report.Finding) bool {
 	x := f.Exemption
 	return x != nil && x.Path == e.Path && x.Exception == e.FullName()

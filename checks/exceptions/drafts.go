@@ -103,7 +103,6 @@ func Drafts(ctx context.Context, in Context, home Home, found []review.Finding) 
 	return files.list, nil
 }
 
-// ids returns the names of existing exceptions.
 func (c *Context) ids() map[string]bool {
 	taken := map[string]bool{}
 	for _, e := range slices.Concat(c.Decision.Effective, c.Decision.Inactive) {
@@ -137,7 +136,6 @@ func (f *files) add(s subject, cover report.Covered, text, why string) {
 	f.list[i].Covers = append(f.list[i].Covers, cover)
 }
 
-// path returns the path of a resource's file.
 func (f *files) path(s subject) string {
 	names := []string{s.resource.Kind, s.resource.Namespace, s.resource.Name}
 	if s.delete {
@@ -156,7 +154,6 @@ func (f *files) path(s subject) string {
 	}
 }
 
-// drafter drafts one exception.
 type drafter struct {
 	Context
 	home    Home

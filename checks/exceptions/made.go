@@ -114,5 +114,4 @@ func at(object map[string]any, path ...string) map[string]any {
 	return object
 }
 
-// beginning is the common beginning of the generated names.
 func (m Made) beginning() string { return strings.TrimSuffix(m.Names[0], "*") }

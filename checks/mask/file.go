@@ -37,7 +37,6 @@ type File struct {
 // maxDepth limits how deep texts in texts are searched.
 const maxDepth = 4
 
-// value is a value of a Secret in the file.
 type value struct {
 	text    string
 	encoded bool

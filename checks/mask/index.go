@@ -187,7 +187,6 @@ func (e *entry) around(text string, from, to int) (span, bool) {
 	return span{begin, to}, true
 }
 
-// common returns how many bytes two texts have in common at the beginning.
 func common(a, b string) (n int) {
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++

@@ -97,7 +97,6 @@ func Texts(of any, v *Values) {
 
 var causeType = reflect.TypeFor[report.Cause]()
 
-// walker walks through a structure.
 type walker struct {
 	values *Values
 	words  map[string]bool // words in descriptions of policies
@@ -105,7 +104,6 @@ type walker struct {
 	block  block // reused for one text at a time
 }
 
-// structKind describes a struct type.
 type structKind struct {
 	fields              []structField // exported fields
 	resource, resources []int         // indexes of fields with the resources that it is about; nil: none
@@ -278,7 +276,6 @@ func (w *walker) difference(lines []report.DiffLine, about []report.Resource) {
 	}
 }
 
-// block is some lines of a text.
 type block struct {
 	text []byte
 	at   []int // where each line begins

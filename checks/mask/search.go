@@ -307,7 +307,6 @@ func (s *search) text(n *yaml.Node, name string, role Role) {
 	}
 }
 
-// hide masks what was found.
 func (s *search) hide() {
 	for _, n := range s.order {
 		keep, ok := s.found[n]

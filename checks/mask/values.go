@@ -24,7 +24,6 @@ type Values struct {
 	names nameList
 }
 
-// taken is a value that was added.
 type taken struct {
 	of      *secret
 	text    string
@@ -62,7 +61,6 @@ func (v *Values) Name(name string) {
 	v.names.add(name)
 }
 
-// source adds the address of a remote source.
 func (v *Values) source(address string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -288,7 +286,6 @@ func (s span) hides(text string) bool {
 	return false
 }
 
-// replace masks some parts of a text.
 func replace(text string, found []span) string {
 	if len(found) == 0 {
 		return text

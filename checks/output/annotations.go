@@ -24,7 +24,6 @@ type Annotation struct {
 	Title, Message                             string
 }
 
-// candidate is an annotation with its priority.
 type candidate struct {
 	Annotation
 	group    string // the policy; for other annotations, the title

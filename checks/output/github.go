@@ -60,7 +60,6 @@ func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 	return err
 }
 
-// commandNames are the commands of the levels.
 var commandNames = map[view.Level]string{view.Failure: "error", view.Warn: "warning", view.Notice: "notice"}
 
 // details are the facts and the fix of a finding in lines that each begin with a line end. label writes the labels.

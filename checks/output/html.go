@@ -68,7 +68,6 @@ func checkHTML(w io.Writer, r *report.Report, o Options) error {
 	return p.Write(w)
 }
 
-// pageOf makes the parts of a page.
 type pageOf struct {
 	report *report.Report
 	o      PageOptions
@@ -115,7 +114,6 @@ func (b *pageOf) note(p report.Problem) Note {
 	return Note{Where: b.at(p.Path, p.Line), Text: shown(p.Message), Code: b.code(p.Path, p.Line, p.Line, 0, 0)}
 }
 
-// causes lists the causes, with everything that depends on each.
 func (b *pageOf) causes() (list []Note) {
 	for _, c := range view.CausesOf(b.report, view.ByPlace(b.report.Findings)) {
 		note := b.note(c.Problem())
@@ -135,7 +133,6 @@ func (b *pageOf) causes() (list []Note) {
 	return list
 }
 
-// facts lists what the report says about checked and changed things.
 func (b *pageOf) facts() (list []Fact) {
 	add := func(label string, code bool, names []string) {
 		if len(names) > 0 {
@@ -166,7 +163,6 @@ func (b *pageOf) id(kind string, parts ...string) string {
 	return id
 }
 
-// diffLine is a line of a difference in unified form.
 func diffLine(row string) DiffLine {
 	sign, text := " ", row
 	switch {
@@ -181,7 +177,6 @@ func diffLine(row string) DiffLine {
 // shown makes text safe to show, also where the log of a CI system shows the page's source.
 func shown(s string) string { return tameTags(Line(s)) }
 
-// each makes texts safe to show.
 func each(list []string) []string { return report.Mapped(list, shown) }
 
 // code returns the lines around a place; columns count characters from 1, and to is after the place.

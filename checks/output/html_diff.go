@@ -42,7 +42,6 @@ func unfold(changes []Change, most int) {
 	}
 }
 
-// differences adds the changes of rendered resources and of their images to the page.
 func (b *pageOf) differences(p *Page, d *report.Differences) {
 	for i := range d.Differences {
 		one := &d.Differences[i]
@@ -115,7 +114,6 @@ func (b *pageOf) hunk(h *report.DiffHunk, path *string) []DiffLine {
 	return list
 }
 
-// clusters returns the table of changes by cluster.
 func clusters(list []report.RootChange) (rows []ClusterRow) {
 	columns, table := view.ClusterChanges(list)
 	for _, texts := range table {

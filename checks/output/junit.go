@@ -75,14 +75,12 @@ func checkJUnit(w io.Writer, r *report.Report, _ Options) error {
 
 func newJUnit(name string) *junitSuites { return &junitSuites{junitCounts: junitCounts{Name: name}} }
 
-// suite begins a suite.
 func (all *junitSuites) suite(name string) *junitSuite {
 	s := &junitSuite{junitCounts: junitCounts{Name: Line(name)}}
 	all.Suites = append(all.Suites, s)
 	return s
 }
 
-// write counts the cases, and writes all suites.
 func (all *junitSuites) write(w io.Writer) error {
 	for _, s := range all.Suites {
 		all.Tests += s.Tests
@@ -99,7 +97,6 @@ func (all *junitSuites) write(w io.Writer) error {
 	return err
 }
 
-// junitProblem returns the case of a file that could not be read.
 func junitProblem(name string, p report.Problem) junitCase {
 	return junitCase{Name: Line(name), Class: "lintel", File: Line(p.Path), Line: p.Line,
 		Error: &junitCause{Message: Line(p.Message), Type: string(report.Error), Text: lines(p.Message)}}

@@ -149,7 +149,6 @@ func checkMarkdown(w io.Writer, r *report.Report, o Options) error {
 	return err
 }
 
-// next returns a list of what to do.
 func (m *markdown) next() section {
 	s := section{head: "\n**What to do**\n\n", one: "step", many: "steps"}
 	for _, step := range view.NextActions(m.report, m.o.Button, m.o.Drafts) {
@@ -204,7 +203,6 @@ func (m *markdown) problems(title string, problems []report.Problem) section {
 	return s
 }
 
-// problem returns a problem as an item of a list.
 func (m *markdown) problem(p report.Problem) string {
 	return "- " + m.before(p.Path, p.Line, p.Column) + prose(clip(p.Message, 2*messageRunes))
 }
@@ -274,7 +272,6 @@ func (m *markdown) exceptions(title string, objects bool) section {
 	return s
 }
 
-// cleanup lists merged exceptions to remove or to renew.
 func (m *markdown) cleanup() section {
 	s := section{head: "\n#### Exceptions to renew or remove\n\n", one: "exception", many: "exceptions"}
 	for _, u := range m.report.Cleanup {

@@ -9,7 +9,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// clusters returns a table of the changes by cluster.
 func (m *markdown) clusters(list []report.RootChange) section {
 	columns, rows := view.ClusterChanges(list)
 	s := section{head: "\n#### " + view.ClusterChangesTitle + "\n\n| " + strings.Join(columns, " | ") + " |\n|" +
@@ -23,7 +22,6 @@ func (m *markdown) clusters(list []report.RootChange) section {
 	return s
 }
 
-// bumps returns a table of the changes that new versions of external sources cause.
 func (m *markdown) bumps() section {
 	s := section{head: "\n#### " + view.BumpsTitle + "\n\n| Version | Resources and images | To look at |\n" +
 		"| --- | --- | --- |\n", one: "row", many: "rows"}
@@ -64,7 +62,6 @@ func cellLines(items []string) string {
 	return strings.Join(andMore(items[:min(len(items), most)], len(items)-most), "<br>")
 }
 
-// resolved lists the versions that floating references resolved to.
 func (m *markdown) resolved() section {
 	s := foldedSection("Moving references: "+report.Count(len(m.report.Resolved), "reference", "references"), "line", "lines")
 	for _, r := range m.report.Resolved {
@@ -98,7 +95,6 @@ func (m *markdown) differences() section {
 	return s
 }
 
-// preview returns the sentences of a preview.
 func (m *markdown) preview() section {
 	p := m.report.Preview
 	if p == nil {

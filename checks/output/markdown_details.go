@@ -41,7 +41,6 @@ func fence(language, text string) string {
 	return mark + language + "\n" + strings.TrimRight(text, "\n") + "\n" + mark + "\n"
 }
 
-// drafts returns the requested drafts of exceptions.
 func (m *markdown) drafts() section {
 	s := section{one: "draft", many: "drafts", head: "\n#### Drafted exceptions\n\n" +
 		"Each file exempts one resource, and what the cluster creates from it, from the policies that it names; a " +

@@ -15,7 +15,6 @@ import (
 // written as code, where it does not. Line ends become spaces.
 func prose(s string) string { return inertWords(s, math.MaxInt) }
 
-// cellProse is prose for a table cell.
 func cellProse(s string) string { return inertWords(s, wide) }
 
 // inertWords is prose with breaks in words of more than most columns.
@@ -183,7 +182,6 @@ func webAddress(address string) (string, bool) {
 // plainAddress are the characters that have no special meaning in Markdown's links.
 const plainAddress = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/.-_%#?=&,+@"
 
-// clip cuts text to n characters.
 func clip(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s

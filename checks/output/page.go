@@ -306,7 +306,6 @@ func inlinePolicy(style, script []byte) string {
 		"; base-uri 'none'; form-action 'none'"
 }
 
-// pageSection is a part of the page.
 type pageSection struct{ Title, ID string }
 
 // sections returns the sections of the page, for its table of contents.

@@ -27,7 +27,6 @@ func (w *lineWriter) link(l Link) {
 	w.WriteString(`</a>`)
 }
 
-// codeTable returns lines of a source file.
 func codeTable(lines []CodeLine) template.HTML {
 	if len(lines) == 0 {
 		return ""
@@ -52,7 +51,6 @@ func codeTable(lines []CodeLine) template.HTML {
 	return template.HTML(w.String())
 }
 
-// diffTable returns lines of a difference.
 func diffTable(lines []DiffLine) template.HTML {
 	var w lineWriter
 	w.WriteString(`<div class="scroll" tabindex="0" role="group" aria-label="Difference"><table class="code diff">`)
@@ -93,7 +91,6 @@ func diffTable(lines []DiffLine) template.HTML {
 	return template.HTML(w.String())
 }
 
-// placeOf returns a place in the sources.
 func placeOf(l Link) template.HTML {
 	if l.Text == "" {
 		return ""
@@ -105,7 +102,6 @@ func placeOf(l Link) template.HTML {
 	return template.HTML(w.String())
 }
 
-// codeNames returns texts as code.
 func codeNames(list []string) template.HTML {
 	var w lineWriter
 	for i, s := range list {

@@ -33,13 +33,11 @@ type part struct {
 	list          any // a list of items of one type
 }
 
-// divider moves content of a page into parts.
 type divider struct {
 	at    string // address of the parts
 	parts []part
 }
 
-// add adds a part and returns its address.
 func (d *divider) add(kind, heading string, list any) string {
 	name := fmt.Sprintf("%s-%d", kind, len(d.parts)+1)
 	d.parts = append(d.parts, part{name, heading, list})
@@ -121,7 +119,6 @@ func (d *divider) facts(list []Fact) []Fact {
 	return list
 }
 
-// names moves further names of a list into parts.
 func (d *divider) names(list *[]string, heading string) (rest []Link) {
 	*list, rest = fit(d, *list, new(roomNames), size[string], "names", heading, "The names")
 	return rest

@@ -84,7 +84,6 @@ func evalPolicyReport(w io.Writer, r *report.Evaluation, o Options) error {
 	return out.write(w, o)
 }
 
-// newPolicyReport begins a report with the errors of files.
 func newPolicyReport(errors []report.Problem) *policyReport {
 	out := &policyReport{APIVersion: "wgpolicyk8s.io/v1alpha2", Kind: "ClusterPolicyReport",
 		Metadata: map[string]string{"name": "lintel"}, Results: []policyResult{}}
@@ -95,7 +94,6 @@ func newPolicyReport(errors []report.Problem) *policyReport {
 	return out
 }
 
-// add adds a result and counts it.
 func (out *policyReport) add(p policyResult) {
 	switch p.Result {
 	case report.Pass:

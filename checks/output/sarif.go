@@ -233,7 +233,6 @@ func newSARIFRule(id, short, full, level string) sarifRule {
 		Properties:    map[string]any{"tags": []string{"kubernetes", "policy"}, "precision": "very-high"}}
 }
 
-// sarifProblem returns the result for an error in a file.
 func sarifProblem(p report.Problem) sarifResult {
 	message := cmp.Or(p.Message, "cannot be checked")
 	return sarifResult{RuleID: errorRule, Kind: "fail", Level: "error", Message: sarifMessage(message), Baseline: "new",

@@ -107,7 +107,6 @@ func (t *text) blank() {
 	}
 }
 
-// title begins a part of the text.
 func (t *text) title(s string) {
 	t.line(t.paint.bold(s))
 	t.blank()
@@ -278,7 +277,6 @@ func (t *text) verdict() {
 	t.painted("", Line(view.Verdict(t.report)), t.paint.with(toneOf(string(t.report.Conclusion))).mark)
 }
 
-// next writes the number of findings of each kind, and what to do.
 func (t *text) next() {
 	t.rows("", view.Breakdown(t.report))
 	for _, s := range view.NextActions(t.report, false, t.o.Drafts) {
@@ -295,7 +293,6 @@ func (t *text) next() {
 // clusterRows is how many rows the text has of what changes in clusters.
 const clusterRows = 10
 
-// clusters writes what changes in clusters as a table.
 func (t *text) clusters(list []report.RootChange) {
 	columns, rows := view.ClusterChanges(list)
 	if len(rows) == 0 {
@@ -320,7 +317,6 @@ func toneOf(word string) string {
 	return yellow
 }
 
-// painter colors text, or not.
 type painter struct {
 	color bool
 	tone  string // of marks: an SGR parameter
@@ -351,7 +347,6 @@ const (
 // bumpLines is how many lines the text has of one kind for one bump; JSON has more.
 const bumpLines = 10
 
-// bumps writes what other versions of things from outside change, for people at a terminal.
 func (t *text) bumps() {
 	if len(t.report.Bumps) > 0 {
 		t.title(view.BumpsTitle + ":")
@@ -390,7 +385,6 @@ func (t *text) bumps() {
 // previewLines is how many differences the text lists; JSON has more.
 const previewLines = 20
 
-// preview writes what the change does to the rules, for people at a terminal.
 func (t *text) preview() {
 	p := t.report.Preview
 	if p == nil {

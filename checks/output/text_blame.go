@@ -29,7 +29,6 @@ func blameText(w io.Writer, resources []report.BlamedResource, o Options) error 
 	return out.Flush()
 }
 
-// rootsText lists the roots of a repository.
 func rootsText(w io.Writer, roots []report.ListedRoot, _ Options) error {
 	out := bufio.NewWriter(w)
 	for _, r := range roots {

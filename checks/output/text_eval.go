@@ -34,7 +34,6 @@ func evalText(w io.Writer, r *report.Evaluation, o Options) error {
 	return t.write(w)
 }
 
-// evalTotals writes the totals of an evaluation.
 func (t *text) evalTotals(r *report.Evaluation) {
 	if t.o.Counts {
 		t.painted("", evalWork(r.Stats), t.paint.dim)
@@ -116,7 +115,6 @@ func (t *text) evalPlaces(r *report.EvaluationResult, paint painter) {
 	}
 }
 
-// evalCounts returns the number of results of each kind.
 func evalCounts(r *report.Evaluation) string {
 	s := r.Stats
 	return cmp.Or(strings.Join(report.Counts([]report.Number{

@@ -72,7 +72,6 @@ func (t *text) findings(list []*report.Finding) {
 	t.blank()
 }
 
-// entryHead writes the first line of an entry.
 func (t *text) entryHead(p painter, at string, e view.Entry, mark string) {
 	size := e.Size()
 	if size != "" {
@@ -84,7 +83,6 @@ func (t *text) entryHead(p painter, at string, e view.Entry, mark string) {
 	t.head(p, Line(at), Line(view.Weight(e[0])), Line(view.Title(e[0].Policy, e[0].Rule)), mark, size)
 }
 
-// tone is the color of an entry.
 func (t *text) tone(e view.Entry) painter {
 	if view.StateOf(e[0]) == view.Blocking {
 		return t.paint.with(red)

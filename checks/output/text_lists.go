@@ -79,7 +79,6 @@ func fixText(w io.Writer, r *report.Fixes, _ Options) error {
 	return err
 }
 
-// buildText writes the version of the program on one line.
 func buildText(w io.Writer, b report.Build, _ Options) error {
 	words := "lintel " + b.Number
 	if b.Commit != "" {

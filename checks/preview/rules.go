@@ -243,7 +243,6 @@ func (p *comparison) listPolicies(all *gathered, e *rules.Edits, moved bool) []r
 	return list
 }
 
-// listExceptions describes the exceptions that change.
 func (p *comparison) listExceptions(all *gathered) []report.ExceptionPreview {
 	byID := map[string]report.ExceptionPreview{}
 	present := slices.Concat(p.sides[0].decision.Effective, p.sides[0].decision.Inactive)

@@ -39,7 +39,6 @@ type Cause struct {
 	Resources []Resource `json:"-"`
 }
 
-// toDo is the default advice for each kind of cause.
 var toDo = map[CauseKind]string{
 	CauseSource:  "run \"lintel fetch\" with network access, or ask the operator of the server to allow this source",
 	CauseCluster: "compare by hand, or add a manifest of the object to the context in .lintel.yaml",

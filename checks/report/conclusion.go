@@ -80,7 +80,6 @@ func (r *Report) conclusion() Conclusion {
 	return Success
 }
 
-// title returns the result of a check in one line.
 func (r *Report) title() string {
 	var old, warnings, unknown, blocking, rules, baseProblems, kinds, refused int
 	var roots []string

@@ -51,7 +51,6 @@ func (a *Answer) wrong(res engine.Result, field string) explain.Span {
 	return explain.Span{}
 }
 
-// suggest adds a suggested fix to a finding.
 func (a *Answer) suggest(f *report.Finding, advice engine.SuggestedFix) {
 	f.Expected = advice.Requirement
 	e := advice.Change

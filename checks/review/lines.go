@@ -129,7 +129,6 @@ func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) (_ *p
 	return nil, doc.ErrUncertain.Error()
 }
 
-// diff returns the lines of a plan's edit.
 func (f *Lines) diff(p *plan, edit *doc.Edit) *report.Diff {
 	d := &report.Diff{}
 	d.Line, d.Removed, d.Added = edit.Lines()
@@ -156,12 +155,10 @@ type place struct {
 	length       int
 }
 
-// edit begins an edit of a document.
 func (p place) edit(s doc.Spot) *doc.Edit { return p.editor.Edit(p.editor.Document(s.Document)) }
 
 func (p place) is(n *yaml.Node) bool { return p.column > 0 && p.editor.Begins(n, p.line, p.column) }
 
-// scalar returns the scalar at a place.
 func (p place) scalar() (doc.Spot, bool) {
 	for _, s := range p.editor.At(p.line, p.column) {
 		if n := s.Node; n.Kind == yaml.ScalarNode && p.is(n) && s.In != nil && p.length > 0 &&
@@ -262,7 +259,6 @@ func (p *plan) remove() {
 	}
 }
 
-// take makes the edit that removes the elements.
 func (p *plan) take() {
 	p.change = p.edit(p.in)
 	p.change.RemoveItems(p.list, p.indexes...)
@@ -300,7 +296,6 @@ func (p *plan) insert(missing string, value any, whole bool) {
 	p.put()
 }
 
-// put makes the edit that adds the value.
 func (p *plan) put() {
 	p.change = p.edit(p.in)
 	p.change.Insert(p.in.Pointer+jsonpointer.Join(p.key), p.value)

@@ -67,7 +67,6 @@ func (c Choice) Plan(r Repository) (*Plan, error) {
 	return p, nil
 }
 
-// add plans the files of a policy.
 func (p *Plan) add(r Repository, c Choice, policy Policy) error {
 	rule := report.PlannedRule{Name: policy.Name, Title: title(policy.Files[0].Data), Kind: c.Kind, Set: policy.Set,
 		Folder: path.Join(c.Folder, policy.Name), Action: report.PlanSame}
@@ -106,7 +105,6 @@ func (p *Plan) add(r Repository, c Choice, policy Policy) error {
 	return nil
 }
 
-// planned says what becomes of a file.
 func (r Repository) planned(f File) (report.PlannedFile, error) {
 	there, err := r.Read(f.Path)
 	switch {
@@ -120,7 +118,6 @@ func (r Repository) planned(f File) (report.PlannedFile, error) {
 	return report.PlannedFile{Path: f.Path, Action: report.PlanLeave, Reason: "it exists with other content"}, nil
 }
 
-// settings returns the text of the settings.
 func (c Choice) settings(r Repository) ([]byte, error) {
 	type chart struct{ Path, Values string }
 	in := struct {
@@ -199,7 +196,6 @@ func undeployed(l *report.Layout) []string {
 	return globs
 }
 
-// found says what a repository has.
 func (r Repository) found() []string {
 	if r.Layout == nil {
 		return []string{}
@@ -232,7 +228,6 @@ func (r Repository) found() []string {
 	return list
 }
 
-// title is what a policy is called.
 func title(data []byte) string {
 	var doc struct {
 		Metadata struct{ Annotations map[string]string }

@@ -126,7 +126,6 @@ func (c Choice) Policies() ([]Policy, error) {
 	return list, nil
 }
 
-// policy returns one policy.
 func (c Choice) policy(set, name string) (Policy, error) {
 	p := Policy{Name: name, Set: set}
 	for _, f := range []struct{ from, to string }{

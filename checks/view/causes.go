@@ -244,7 +244,6 @@ func (c *Causes) Waiting() (list []Waiting) {
 	return list
 }
 
-// items returns items without a place.
 func items(names []string) []Item {
 	return report.Mapped(names, func(name string) Item { return Item{Words: name} })
 }

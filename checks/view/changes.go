@@ -75,7 +75,6 @@ func imageWord(from, to string) string {
 	return from + " → " + to
 }
 
-// splitImage splits an image into its name and its tag or digest.
 func splitImage(image string) (name, version string) {
 	if name, digest, ok := strings.Cut(image, "@"); ok {
 		name, tag := splitImage(name)

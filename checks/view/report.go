@@ -28,7 +28,6 @@ func ExplainCommand(f *report.Finding) string {
 	return "lintel explain " + f.Policy
 }
 
-// states counts the findings in each state.
 func states(r *report.Report) (n [Excepted + 1]int) {
 	for i := range r.Findings {
 		n[StateOf(&r.Findings[i])]++
@@ -199,7 +198,6 @@ func deciding(r *report.Report) []*report.Approvers {
 	return slices.DeleteFunc([]*report.Approvers{own, inherited}, func(a *report.Approvers) bool { return a == nil })
 }
 
-// inState returns the names of the exceptions in a state.
 func inState(r *report.Report, state report.State) (names []string) {
 	for _, e := range r.Exceptions {
 		if e.State == state {
