@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/match"
@@ -65,11 +66,8 @@ func filters(m policy.Match) []policy.ResourceFilter {
 // named lists the names without wildcards of match blocks.
 func named(list []policy.ResourceFilter) (names []string) {
 	for _, f := range list {
-		for _, n := range append(slices.Clone(f.Resources.Names), f.Resources.Name) {
-			if n != "" && !strings.ContainsAny(n, "*?") {
-				names = append(names, n)
-			}
-		}
+		own := append(slices.Clone(f.Resources.Names), f.Resources.Name)
+		names = append(names, report.Kept(own, func(n string) bool { return n != "" && !strings.ContainsAny(n, "*?") })...)
 	}
 	return names
 }

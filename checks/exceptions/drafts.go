@@ -54,12 +54,9 @@ type blocked struct {
 }
 
 // blockedOf lists the blocking results, each once for all its fields.
-func blockedOf(found []review.Finding) (list []blocked) {
-	for _, f := range found {
-		if f.Blocks && !f.Waits() {
-			list = append(list, blocked{f.Pair, f.Result})
-		}
-	}
+func blockedOf(found []review.Finding) []blocked {
+	found = report.Kept(found, func(f review.Finding) bool { return f.Blocks && !f.Waits() })
+	list := report.Mapped(found, func(f review.Finding) blocked { return blocked{f.Pair, f.Result} })
 	return slices.CompactFunc(list, func(a, b blocked) bool { return a.pair == b.pair && a.res.ID() == b.res.ID() })
 }
 
@@ -311,7 +308,7 @@ func (d *drafter) fewer(ctx context.Context) {
 }
 
 func without(list []string, s string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(other string) bool { return other == s })
+	return report.Kept(list, func(other string) bool { return other != s })
 }
 
 // lessImage removes an image from a control, and the control with its last image. "" removes the control for the pod.

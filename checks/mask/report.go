@@ -105,8 +105,8 @@ type walker struct {
 }
 
 type structKind struct {
-	fields              []structField // exported fields
-	resource, resources []int         // indexes of fields with the resources that it is about; nil: none
+	fields []structField // exported fields
+	about  []int         // indexes of the fields with the resources that it is about
 }
 
 type structField struct {
@@ -126,11 +126,9 @@ func (w *walker) kind(t reflect.Type) *structKind {
 			continue
 		}
 		k.fields = append(k.fields, structField{i, names[f.Name]})
-		switch {
-		case f.Name == "Resource" && f.Type == reflect.TypeFor[report.Resource]():
-			k.resource = f.Index
-		case f.Name == "Resources" && f.Type == reflect.TypeFor[[]report.Resource]():
-			k.resources = f.Index
+		if f.Name == "Resource" && f.Type == reflect.TypeFor[report.Resource]() ||
+			f.Name == "Resources" && f.Type == reflect.TypeFor[[]report.Resource]() {
+			k.about = append(k.about, i)
 		}
 	}
 	return k
@@ -178,7 +176,7 @@ func (w *walker) walk(v reflect.Value, about []report.Resource) {
 		}
 	case reflect.Struct:
 		k := w.kind(v.Type())
-		if k.resource != nil || k.resources != nil {
+		if k.about != nil {
 			about = k.secrets(v)
 		}
 		for _, f := range k.fields {
@@ -216,19 +214,15 @@ func (w *walker) walk(v reflect.Value, about []report.Resource) {
 
 // secrets lists the Secrets that a struct is about.
 func (k *structKind) secrets(v reflect.Value) (list []report.Resource) {
-	if k.resource != nil {
-		if f := v.FieldByIndex(k.resource); isKind(f.FieldByName("Kind").String()) {
-			list = append(list, f.Interface().(report.Resource))
+	for _, i := range k.about {
+		switch of := v.Field(i).Interface().(type) {
+		case report.Resource:
+			list = append(list, of)
+		case []report.Resource:
+			list = append(list, of...)
 		}
 	}
-	if k.resources != nil {
-		for _, r := range v.FieldByIndex(k.resources).Interface().([]report.Resource) {
-			if isKind(r.Kind) {
-				list = append(list, r)
-			}
-		}
-	}
-	return list
+	return slices.DeleteFunc(list, func(r report.Resource) bool { return !isKind(r.Kind) })
 }
 
 // excerpt masks values in lines of a file, also values that continue over several lines.

@@ -226,16 +226,13 @@ func (v *Values) find(text string, of []report.Resource, words map[string]bool) 
 
 // of returns the values of a resource, if it is a Secret. One without a namespace gets a namespace when it is deployed,
 // so all match.
-func (v *Values) of(r report.Resource) (list []*secret) {
+func (v *Values) of(r report.Resource) []*secret {
 	if !isKind(r.Kind) {
 		return nil
 	}
-	for _, s := range v.own[r.Name] {
-		if s.namespace == r.Namespace || s.namespace == "" || r.Namespace == "" {
-			list = append(list, s)
-		}
-	}
-	return list
+	return report.Kept(v.own[r.Name], func(s *secret) bool {
+		return s.namespace == r.Namespace || s.namespace == "" || r.Namespace == ""
+	})
 }
 
 // search finds values in all readings of a text.

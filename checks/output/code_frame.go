@@ -30,12 +30,9 @@ func frame(excerpt map[int]string, s span, width int, p painter) []string {
 		return nil
 	}
 	s.endLine = max(s.endLine, s.startLine)
-	var shown []int
-	for _, n := range slices.Sorted(maps.Keys(excerpt)) {
-		if n >= s.startLine-frameContext && n <= s.endLine+frameContext && n > 0 {
-			shown = append(shown, n)
-		}
-	}
+	shown := report.Kept(slices.Sorted(maps.Keys(excerpt)), func(n int) bool {
+		return n >= s.startLine-frameContext && n <= s.endLine+frameContext && n > 0
+	})
 	// An empty line at the end has no information; the one after the last line of a file does not even exist.
 	for last := len(shown) - 1; shown[last] > s.endLine && strings.TrimSpace(excerpt[shown[last]]) == ""; last-- {
 		shown = shown[:last]

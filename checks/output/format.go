@@ -102,13 +102,8 @@ func (e *UnknownError) Error() string {
 
 // Names lists the formats that support a type, in the order of the documentation.
 func Names[V Value]() []string {
-	var names []string
-	for _, f := range formats() {
-		if writerOf[V](f) != nil {
-			names = append(names, f.name)
-		}
-	}
-	return names
+	own := report.Kept(formats(), func(f format) bool { return writerOf[V](f) != nil })
+	return report.Mapped(own, func(f format) string { return f.name })
 }
 
 // Write writes a value in the named format. The error is *UnknownError, or that of w.

@@ -3,7 +3,6 @@ package output
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -114,9 +113,7 @@ func (m *markdown) policy(f *report.Finding) string {
 func (m *markdown) outside(list []*report.Finding) section {
 	s := section{head: "\n#### Outside the changed files\n\n" +
 		"GitHub shows no annotations there, so here are the lines to edit.\n\n", one: "line", many: "lines"}
-	list = slices.DeleteFunc(slices.Clone(list), func(f *report.Finding) bool {
-		return f.Origin == nil || f.Origin.Changed
-	})
+	list = report.Kept(list, func(f *report.Finding) bool { return f.Origin != nil && !f.Origin.Changed })
 	for _, e := range view.Entries(list, view.ByPolicy) {
 		f := e[0]
 		s.rows = append(s.rows, fmt.Sprintf("- %s: %s<br>%s\n", code(view.Title(f.Policy, f.Rule)),

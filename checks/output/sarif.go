@@ -137,11 +137,8 @@ func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 	notify("error", r.Errors)
 	notify("warning", view.NotChecked(r.NotChecked, r.Causes))
 	notify("warning", r.Warnings)
-	for _, p := range r.Errors {
-		if p.Path != "" {
-			run.Results = append(run.Results, sarifProblem(p))
-		}
-	}
+	placed := report.Kept(r.Errors, func(p report.Problem) bool { return p.Path != "" })
+	run.Results = append(run.Results, report.Mapped(placed, sarifProblem)...)
 	list := view.ByPlace(r.Findings)
 	if len(run.Results)+len(list) > maxResults { // what blocks goes first
 		slices.SortStableFunc(list, func(a, b *report.Finding) int { return cmp.Compare(view.StateOf(a), view.StateOf(b)) })

@@ -152,7 +152,7 @@ func (p *comparison) roots() (all []roots.Root, in, out, moved []string) {
 	all = append(slices.Clone(a), b...)
 	slices.SortFunc(all, roots.Compare)
 	all = slices.Compact(all)
-	stay := slices.DeleteFunc(slices.Clone(all), func(r roots.Root) bool { return !slices.Equal(before.of(r), after.of(r)) })
+	stay := report.Kept(all, func(r roots.Root) bool { return slices.Equal(before.of(r), after.of(r)) })
 	in, out = rootsBetween(b, a), rootsBetween(a, b)
 	moved = slices.DeleteFunc(rootsBetween(all, stay), func(name string) bool {
 		return slices.Contains(in, name) || slices.Contains(out, name)

@@ -108,7 +108,7 @@ func documentStates(in Input, after *rules.Ruleset) (states map[string]report.Po
 		used[info.FullName()] = true
 	}
 	// A file that cannot be read has no documents, so its documents before the change count.
-	held := slices.DeleteFunc(slices.Clone(in.Before.Policies), func(s rules.Source) bool { return !broken[s.Path] })
+	held := report.Kept(in.Before.Policies, func(s rules.Source) bool { return broken[s.Path] })
 	documents := append(rules.Documents(held, false), rules.Documents(in.After.Policies, false)...)
 	for _, d := range documents {
 		switch {
@@ -147,8 +147,7 @@ func keepBroken(next, present []*engine.Exception, sources []rules.Source) []*en
 // spare prepares the reviewers without the exceptions that change.
 func (p *comparison) spare() {
 	for i, side := range p.sides {
-		rest := slices.DeleteFunc(slices.Clone(side.decision.Effective),
-			func(x *engine.Exception) bool { return p.edited[x] != "" })
+		rest := report.Kept(side.decision.Effective, func(x *engine.Exception) bool { return p.edited[x] == "" })
 		if len(rest) < len(side.decision.Effective) {
 			p.without[i] = side.reviewerWith(rest)
 		}

@@ -112,17 +112,12 @@ func (p *FleetPreview) Sort() {
 
 // Of returns the repositories in a state.
 func (p *FleetPreview) Of(state DependentState) []DependentPreview {
-	return slices.DeleteFunc(slices.Clone(p.Dependents), func(d DependentPreview) bool { return d.State != state })
+	return Kept(p.Dependents, func(d DependentPreview) bool { return d.State == state })
 }
 
 // Unnamed counts the anonymized repositories.
-func (p *FleetPreview) Unnamed() (n int) {
-	for _, d := range p.Dependents {
-		if d.Repository == "" {
-			n++
-		}
-	}
-	return n
+func (p *FleetPreview) Unnamed() int {
+	return len(Kept(p.Dependents, func(d DependentPreview) bool { return d.Repository == "" }))
 }
 
 // Sum returns the sum of the changes in all repositories.

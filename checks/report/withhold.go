@@ -161,7 +161,7 @@ func (o *Origin) withhold() *Origin {
 		return o
 	}
 	out := *o
-	out.Chain = slices.DeleteFunc(slices.Clone(o.Chain), func(p Place) bool { return elsewhere(p.Path) })
+	out.Chain = Kept(o.Chain, func(p Place) bool { return !elsewhere(p.Path) })
 	return &out
 }
 
@@ -169,7 +169,7 @@ func (o *Origin) withhold() *Origin {
 func (d *Difference) withhold() {
 	var hunks []DiffHunk
 	for _, h := range d.Hunks {
-		lines := slices.DeleteFunc(slices.Clone(h.Lines), func(l DiffLine) bool { return !l.Origin.own() })
+		lines := Kept(h.Lines, func(l DiffLine) bool { return l.Origin.own() })
 		d.Withheld += len(h.Lines) - len(lines)
 		if len(lines) == len(h.Lines) {
 			hunks = append(hunks, h)

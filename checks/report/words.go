@@ -48,6 +48,16 @@ func Mapped[T, U any](list []T, of func(T) U) (out []U) {
 	return out
 }
 
+// Kept returns the elements of a list that a function selects; nil for none.
+func Kept[S ~[]T, T any](list S, is func(T) bool) (kept S) {
+	for _, x := range list {
+		if is(x) {
+			kept = append(kept, x)
+		}
+	}
+	return kept
+}
+
 // Grouped groups the elements of a list by key, in the order of the first of each group.
 func Grouped[S ~[]T, T any, K comparable](list []T, key func(T) K) (groups []S) {
 	at := map[K]int{}

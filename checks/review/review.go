@@ -112,14 +112,7 @@ func (v *Reviewer) inClusters(ctx context.Context, p *diff.Pair) []Answer {
 		a.Cluster = c.Name
 		list = append(list, a)
 	}
-	count := func(a Answer, is func(engine.Result) bool) (n int) {
-		for _, r := range a.Results {
-			if is(r) {
-				n++
-			}
-		}
-		return n
-	}
+	count := func(a Answer, is func(engine.Result) bool) int { return len(report.Kept(a.Results, is)) }
 	slices.SortStableFunc(list, func(a, b Answer) int {
 		return cmp.Or(count(b, Violated)-count(a, Violated), count(b, Undecided)-count(a, Undecided))
 	})
@@ -154,8 +147,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 		out.WithoutExceptions = v.ask(ctx, v.WithoutExceptions, p, request)
 	}
 	if out.Mutations = mutationsOf(p, out.Results); out.Mutations != nil {
-		own := func(r engine.Result) bool { return !r.Policy.Inherited }
-		out.above = mutationsOf(p, slices.DeleteFunc(slices.Clone(out.Results), own))
+		out.above = mutationsOf(p, report.Kept(out.Results, func(r engine.Result) bool { return r.Policy.Inherited }))
 	}
 	if !slices.ContainsFunc(out.Results, compared) && !slices.ContainsFunc(out.Before, compared) {
 		return out

@@ -169,13 +169,9 @@ func (f *Lines) located(plans []*wished) (out []*wished) {
 
 // postpone marks the plans that cannot be made in one step with the others of their document.
 func postpone(groups [][]*wished) {
-	byDocument := map[*doc.Editor][]*wished{}
-	for _, p := range slices.Concat(groups...) {
-		if !p.refuse {
-			byDocument[p.editor] = append(byDocument[p.editor], p)
-		}
-	}
-	for editor, list := range byDocument {
+	plans := report.Kept(slices.Concat(groups...), func(p *wished) bool { return !p.refuse })
+	for _, list := range report.Grouped[[]*wished](plans, func(p *wished) *doc.Editor { return p.editor }) {
+		editor := list[0].editor
 		if len(list) < 2 {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -23,12 +24,7 @@ func (v *Reviewer) unsettled(ctx context.Context, rules *engine.Evaluator, res *
 	if res == nil || r.Object == nil {
 		return results
 	}
-	var issues []render.Issue
-	for _, issue := range res.Issues {
-		if issue.Value {
-			issues = append(issues, issue)
-		}
-	}
+	issues := report.Kept(res.Issues, func(i render.Issue) bool { return i.Value })
 	if len(issues) == 0 {
 		return results
 	}

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
@@ -27,13 +28,8 @@ func sameVersion(a, b admission.Object) bool { return a["apiVersion"] == b["apiV
 // and of its version, since they may be caused by the version that the change writes.
 func contents(results []engine.Result) (list []engine.Result) {
 	for _, r := range results {
-		var fields []string
-		for _, f := range r.Fields {
-			if f != "" && f != "/apiVersion" && f != "/kind" {
-				fields = append(fields, f)
-			}
-		}
-		if r.Fields = fields; len(fields) > 0 && !r.Mutation {
+		r.Fields = report.Kept(r.Fields, func(f string) bool { return f != "" && f != "/apiVersion" && f != "/kind" })
+		if len(r.Fields) > 0 && !r.Mutation {
 			list = append(list, r)
 		}
 	}

@@ -172,28 +172,21 @@ func KindOf(l *report.Layout) string {
 // CD or Flux say what is.
 func undeployed(l *report.Layout) []string {
 	names := []string{"example", "examples", "sample", "samples", "test", "tests", "testdata", "e2e", "hack", "docs"}
-	found, deployed := map[string]bool{}, []string{}
-	for _, r := range l.Roots {
-		if len(r.By) > 0 {
-			deployed = append(deployed, r.Path)
-		}
-	}
+	deployed := report.Kept(l.Roots, func(r report.LaidRoot) bool { return len(r.By) > 0 })
 	if len(deployed) == 0 {
 		return nil
 	}
+	found := map[string]bool{}
 	for _, r := range l.Roots {
 		parts := strings.Split(r.Path, "/")
 		if i := slices.IndexFunc(parts, func(p string) bool { return slices.Contains(names, p) }); len(r.By) == 0 && i >= 0 {
 			found[path.Join(parts[:i+1]...)] = true
 		}
 	}
-	var globs []string
-	for _, dir := range slices.Sorted(maps.Keys(found)) {
-		if !slices.ContainsFunc(deployed, func(p string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }) {
-			globs = append(globs, dir+"/**")
-		}
-	}
-	return globs
+	free := report.Kept(slices.Sorted(maps.Keys(found)), func(dir string) bool {
+		return !slices.ContainsFunc(deployed, func(r report.LaidRoot) bool { return strings.HasPrefix(r.Path+"/", dir+"/") })
+	})
+	return report.Mapped(free, func(dir string) string { return dir + "/**" })
 }
 
 func (r Repository) found() []string {

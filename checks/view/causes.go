@@ -115,7 +115,7 @@ func NotChecked(list []report.NotChecked, causes []report.Cause) (problems []rep
 
 // Alone returns the warnings that share no cause with others.
 func Alone(list []report.Problem) []report.Problem {
-	return slices.DeleteFunc(slices.Clone(list), func(p report.Problem) bool { return p.Cause != "" })
+	return report.Kept(list, func(p report.Problem) bool { return p.Cause == "" })
 }
 
 // One reports whether there is a single place to show: of one unchecked part, or of a cause that the change touches.
@@ -164,13 +164,9 @@ func (c *Causes) Problem() report.Problem {
 }
 
 // Reasons returns the causes of an undecided finding.
-func Reasons(r *report.Report, f *report.Finding) (list []string) {
-	for _, c := range r.Causes {
-		if slices.Contains(f.Causes, c.ID) {
-			list = append(list, c.Sentence)
-		}
-	}
-	return list
+func Reasons(r *report.Report, f *report.Finding) []string {
+	own := report.Kept(r.Causes, func(c report.Cause) bool { return slices.Contains(f.Causes, c.ID) })
+	return report.Mapped(own, func(c report.Cause) string { return c.Sentence })
 }
 
 // Item is a named thing, with its place if that is known.

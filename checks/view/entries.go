@@ -275,13 +275,13 @@ func ByPlace(findings []report.Finding) []*report.Finding {
 
 // Only keeps the findings in the given states.
 func Only(list []*report.Finding, states ...State) []*report.Finding {
-	return slices.DeleteFunc(slices.Clone(list), func(f *report.Finding) bool { return !slices.Contains(states, StateOf(f)) })
+	return report.Kept(list, func(f *report.Finding) bool { return slices.Contains(states, StateOf(f)) })
 }
 
 // Severe keeps the findings with at least a severity; "" keeps all.
 func Severe(list []*report.Finding, least string) []*report.Finding {
-	return slices.DeleteFunc(slices.Clone(list), func(f *report.Finding) bool {
-		return least != "" && report.SeverityRank(f.Severity) > report.SeverityRank(least)
+	return report.Kept(list, func(f *report.Finding) bool {
+		return least == "" || report.SeverityRank(f.Severity) <= report.SeverityRank(least)
 	})
 }
 

@@ -198,13 +198,9 @@ func deciding(r *report.Report) []*report.Approvers {
 	return slices.DeleteFunc([]*report.Approvers{own, inherited}, func(a *report.Approvers) bool { return a == nil })
 }
 
-func inState(r *report.Report, state report.State) (names []string) {
-	for _, e := range r.Exceptions {
-		if e.State == state {
-			names = append(names, e.Name)
-		}
-	}
-	return Distinct(names)
+func inState(r *report.Report, state report.State) []string {
+	list := report.Kept(r.Exceptions, func(e report.Exception) bool { return e.State == state })
+	return Distinct(report.Mapped(list, func(e report.Exception) string { return e.Name }))
 }
 
 // deletes reports whether all blocking findings are about deleted objects, which have no lines to edit.
