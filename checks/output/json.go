@@ -48,17 +48,12 @@ func complete(v reflect.Value) reflect.Value {
 		out := reflect.New(v.Type()).Elem()
 		out.Set(v)
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
+			switch f := v.Type().Field(i); {
+			case f.Name == "Quotes": // of problems and causes: it is about who may read them
+				out.Field(i).SetZero()
+			case f.IsExported():
 				out.Field(i).Set(complete(v.Field(i)))
 			}
-		}
-		switch of := out.Addr().Interface().(type) {
-		case *report.Problem:
-			of.Quotes = false
-		case *report.NotChecked:
-			of.Quotes = false
-		case *report.Cause:
-			of.Quotes = false
 		}
 		return out
 	}

@@ -51,20 +51,13 @@ func codeTable(lines []CodeLine) template.HTML {
 	return template.HTML(w.String())
 }
 
+var diffClasses = map[string]string{"+": " class=add", "-": " class=del", "@": " class=part"}
+
 func diffTable(lines []DiffLine) template.HTML {
 	var w lineWriter
 	w.WriteString(`<div class="scroll" tabindex="0" role="group" aria-label="Difference"><table class="code diff">`)
 	for _, l := range lines {
-		class, sign := "", ""
-		switch l.Sign {
-		case "+":
-			class, sign = " class=add", "+"
-		case "-":
-			class, sign = " class=del", "-"
-		case "@":
-			class, sign = " class=part", ""
-		}
-		w.WriteString("<tr" + class + "><td>" + sign + "<td>")
+		w.WriteString("<tr" + diffClasses[l.Sign] + "><td>" + strings.Trim(l.Sign, " @") + "<td>")
 		for _, word := range l.Words {
 			if word.Differs {
 				w.WriteString("<b>")

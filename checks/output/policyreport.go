@@ -48,8 +48,7 @@ func checkPolicyReport(w io.Writer, r *report.Report, o Options) error {
 	out := newPolicyReport(r.Errors)
 	out.Summary.Pass = r.Stats.Passed
 	for _, p := range view.NotChecked(r.NotChecked, r.Causes) {
-		out.add(policyResult{Scored: true, Policy: "lintel", Result: report.Skip, Message: yamlText(p.Message),
-			Properties: properties("path", p.Path, "line", number(p.Line), "undecided", "true")})
+		out.add(problemResult(p, report.Skip, "true"))
 	}
 	for _, f := range view.ByPlace(r.Findings) {
 		p := policyResult{Policy: yamlText(f.Policy), Rule: yamlText(view.RuleName(f.Rule)), Result: f.Result, Scored: true,
@@ -88,10 +87,14 @@ func newPolicyReport(errors []report.Problem) *policyReport {
 	out := &policyReport{APIVersion: "wgpolicyk8s.io/v1alpha2", Kind: "ClusterPolicyReport",
 		Metadata: map[string]string{"name": "lintel"}, Results: []policyResult{}}
 	for _, p := range errors {
-		out.add(policyResult{Policy: "lintel", Result: report.Error, Scored: true, Message: yamlText(p.Message),
-			Properties: properties("path", p.Path, "line", number(p.Line))})
+		out.add(problemResult(p, report.Error, ""))
 	}
 	return out
+}
+
+func problemResult(p report.Problem, result report.Result, undecided string) policyResult {
+	return policyResult{Policy: "lintel", Result: result, Scored: true, Message: yamlText(p.Message),
+		Properties: properties("path", p.Path, "line", number(p.Line), "undecided", undecided)}
 }
 
 func (out *policyReport) add(p policyResult) {

@@ -13,22 +13,11 @@ func (a *Answer) Count(s *report.Stats) {
 	if a.Mutations != nil {
 		s.Mutated++
 	}
+	counts := map[report.Result]*int{report.Pass: &s.Passed, report.Skip: &s.Skipped, report.Error: &s.Errored,
+		report.Unknown: &s.Unknown, report.Fail: &s.Failed, report.Warn: &s.Warned}
 	for _, res := range a.Results {
-		switch res.Outcome {
-		case engine.Pass:
-			s.Passed++
-		case engine.Skip:
-			s.Skipped++
-		case engine.Error:
-			s.Errored++
-		case engine.Unknown:
-			s.Unknown++
-		case engine.Fail:
-			if res.Enforce {
-				s.Failed++
-			} else {
-				s.Warned++
-			}
+		if n := counts[report.ResultOf(res.Outcome, res.Enforce)]; n != nil {
+			*n++
 		}
 	}
 }

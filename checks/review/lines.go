@@ -157,6 +157,13 @@ type place struct {
 
 func (p place) edit(s doc.Spot) *doc.Edit { return p.editor.Edit(p.editor.Document(s.Document)) }
 
+// set returns the edit that writes a value at a pointer of the document of a spot.
+func (p place) set(s doc.Spot, pointer string, value any) *doc.Edit {
+	edit := p.edit(s)
+	edit.Set(pointer, value)
+	return edit
+}
+
 func (p place) is(n *yaml.Node) bool { return p.column > 0 && p.editor.Begins(n, p.line, p.column) }
 
 func (p place) scalar() (doc.Spot, bool) {
@@ -184,9 +191,7 @@ func (p place) replace(was string, value any) *doc.Edit {
 	if !reflect.DeepEqual(have, old) && doc.Value(s.Node, true) != old {
 		return nil // the line contains a part of the value, or a value from which it is made
 	}
-	edit := p.edit(s)
-	edit.Set(s.Pointer, value)
-	return edit
+	return p.set(s, s.Pointer, value)
 }
 
 // overwrite writes another value in the place of a chart's value, whatever it is. A string stays a string.
@@ -202,9 +207,7 @@ func (p place) overwrite(value any) *doc.Edit {
 		}
 		value = fmt.Sprint(value)
 	}
-	edit := p.edit(s)
-	edit.Set(s.Pointer, value)
-	return edit
+	return p.set(s, s.Pointer, value)
 }
 
 // fill writes a value at a key that has no value or an empty map. The place is that of the key or of its value, or the
@@ -287,8 +290,7 @@ func (p *plan) insert(missing string, value any, whole bool) {
 	}
 	if _, there := doc.Field(in.Node, list[0]); there != nil {
 		if there.Kind == yaml.ScalarNode && len(list) == 1 {
-			p.change = p.edit(in)
-			p.change.Set(in.Pointer+jsonpointer.Join(list[0]), value)
+			p.change = p.set(in, in.Pointer+jsonpointer.Join(list[0]), value)
 		}
 		return
 	}

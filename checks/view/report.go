@@ -66,19 +66,12 @@ func Verdict(r *report.Report) string {
 	if r.Concerned || r.Same && r.Conclusion == report.Success { // the repository itself was not judged
 		return r.Title
 	}
-	words := "The check fails"
-	switch r.Conclusion {
-	case report.ActionRequired:
-		words = "The check waits for the approval of an exception"
-	case report.Neutral:
-		words = "The check passes with warnings"
-	case report.Success:
-		words = "The check passes"
-	}
-	if r.Title != "" {
-		return words + ": " + r.Title
-	}
-	return words
+	words := cmp.Or(map[report.Conclusion]string{
+		report.ActionRequired: "The check waits for the approval of an exception",
+		report.Neutral:        "The check passes with warnings",
+		report.Success:        "The check passes",
+	}[r.Conclusion], "The check fails")
+	return strings.Join(append([]string{words}, filled(r.Title)...), ": ")
 }
 
 // Work counts what was checked in one line.
