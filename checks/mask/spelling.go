@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"html"
@@ -210,13 +211,9 @@ func decoded(text string) (string, bool) {
 	text = strings.TrimRight(strings.Join(strings.Fields(text), ""), "=")
 	text = strings.NewReplacer("-", "+", "_", "/").Replace(text)
 	data, err := base64.RawStdEncoding.DecodeString(text)
-	if err != nil || len(data) == 0 || !utf8.Valid(data) {
+	binary := func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) }
+	if err != nil || len(data) == 0 || !utf8.Valid(data) || bytes.ContainsFunc(data, binary) {
 		return "", false
-	}
-	for _, r := range string(data) {
-		if !unicode.IsPrint(r) && !unicode.IsSpace(r) {
-			return "", false
-		}
 	}
 	return string(data), true
 }

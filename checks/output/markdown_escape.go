@@ -52,38 +52,24 @@ func linkish(w string) bool {
 	return false
 }
 
-// escapeMarkdown escapes the characters that can begin or end markup. first says that the word may stand
-// at the beginning of a line, where more characters can.
+// inert escapes the characters that can begin or end markup. A backslash before the first three reads differently in
+// table cells.
+var inert = strings.NewReplacer(`\`, "&#92;", "`", "&#96;", "|", "&#124;", "<", "&lt;", ">", "&gt;", "&", "&amp;",
+	"*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "~", `\~`, "$", `\$`)
+
+// escapeMarkdown escapes a word. first says that it may stand at the beginning of a line, where more characters can
+// begin markup; "1." begins a list.
 func escapeMarkdown(w string, first bool) string {
-	var b strings.Builder
-	for i, r := range w {
-		switch r {
-		case '\\', '`', '|': // a backslash before these reads differently in table cells
-			fmt.Fprintf(&b, "&#%d;", r)
-		case '<':
-			b.WriteString("&lt;")
-		case '>':
-			b.WriteString("&gt;")
-		case '&':
-			b.WriteString("&amp;")
-		case '*', '_', '[', ']', '~', '$':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case '#', '+', '-', '=':
-			if first && i == 0 {
-				b.WriteByte('\\')
-			}
-			b.WriteRune(r)
-		case '.', ')': // "1." begins a list
-			if first && i > 0 && strings.Trim(w[:i], "0123456789") == "" {
-				b.WriteByte('\\')
-			}
-			b.WriteRune(r)
-		default:
-			b.WriteRune(r)
-		}
+	out := inert.Replace(w)
+	rest := strings.TrimLeft(out, "0123456789")
+	begins := "#+-="
+	if len(rest) < len(out) {
+		begins = ".)"
 	}
-	return b.String()
+	if first && rest != "" && strings.Contains(begins, rest[:1]) {
+		out = out[:len(out)-len(rest)] + `\` + rest
+	}
+	return out
 }
 
 // codeRunes limits the characters of a name. Names in Kubernetes have at most 253 characters.

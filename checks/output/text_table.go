@@ -1,8 +1,8 @@
 package output
 
 import (
-	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // tableRow is a row of a table. The last cell is colored. A note is below the row, over the whole width.
@@ -104,21 +104,12 @@ func folded(s string, width int) (out []string) {
 			n++
 		}
 		n = max(n, 1)
-		if at := lastOf(runes[:n]); at > n/2 {
+		head := string(runes[:n])
+		if at := utf8.RuneCountInString(head[:strings.LastIndexAny(head, "/-. _")+1]); at > n/2 {
 			n = at
 		}
 		out = append(out, string(runes[:n]))
 		runes = runes[n:]
 	}
 	return append(out, string(runes))
-}
-
-// lastOf returns the position after the last character at which a name may be split, 0 if there is none.
-func lastOf(runes []rune) int {
-	for i := range slices.Backward(runes) {
-		if strings.ContainsRune("/-. _", runes[i]) {
-			return i + 1
-		}
-	}
-	return 0
 }

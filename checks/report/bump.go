@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -45,9 +46,6 @@ type Version struct {
 	Revision string `json:"revision,omitempty"` // the version of a chart, the commit
 }
 
-// maxHash is the number of shown characters of a commit's hash.
-const maxHash = 7
-
 // String returns the version in words: "6.5.0", "^6 (6.5.0)", "main (1a2b3c4)".
 func (v Version) String() string {
 	ref, revision := short(v.Ref), short(v.Revision)
@@ -62,20 +60,10 @@ func (v Version) String() string {
 	return ref + " (" + revision + ")"
 }
 
-// short shortens the hash of a commit or a digest.
-func short(s string) string {
-	algorithm, hash, isDigest := strings.Cut(s, ":")
-	if !isDigest {
-		algorithm, hash = "", s
-	}
-	if len(hash) < 40 || strings.Trim(hash, "0123456789abcdef") != "" {
-		return s
-	}
-	if isDigest {
-		return algorithm + ":" + hash[:maxHash]
-	}
-	return hash[:maxHash]
-}
+// hash matches the hash of a commit or a digest, and the part of it that is shown.
+var hash = regexp.MustCompile(`^([^:]*:)?([0-9a-f]{7})[0-9a-f]{33,}$`)
+
+func short(s string) string { return hash.ReplaceAllString(s, "$1$2") }
 
 // Link is a web address.
 type Link struct {
