@@ -339,7 +339,7 @@ func (f *File) hide(from, to place, flow bool) {
 		}
 		tail := string(line[end:])
 		if flow && i == from.line {
-			tail = closing(line[start:end]) + tail
+			tail = closing(string(line[start:end])) + tail
 		}
 		switch text := strings.TrimSpace(string(line[start:end])); {
 		case i == from.line:
@@ -359,10 +359,4 @@ func (f *File) hide(from, to place, flow bool) {
 
 // closing returns the closing brackets and separators at the end of a text. An unquoted value in brackets contains
 // none.
-func closing(text []rune) string {
-	i := len(text)
-	for i > 0 && strings.ContainsRune(" \t,}]", text[i-1]) {
-		i--
-	}
-	return string(text[i:])
-}
+func closing(text string) string { return text[len(strings.TrimRight(text, " \t,}]")):] }

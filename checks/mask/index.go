@@ -171,20 +171,12 @@ func (e *entry) around(text string, from, to int) (span, bool) {
 	if e.how != encoded {
 		return span{from, to}, true
 	}
-	begin := from
-	for begin > 0 && isBase64(text[begin-1]) {
-		begin--
-	}
+	begin := len(strings.TrimRightFunc(text[:from], isBase64))
 	if begin < from && len(e.key) < minEncoded {
 		return span{}, false // so few characters are equal by chance
 	}
-	for to < len(text) && isBase64(text[to]) {
-		to++
-	}
-	for to < len(text) && text[to] == '=' {
-		to++
-	}
-	return span{begin, to}, true
+	after := strings.TrimLeft(strings.TrimLeftFunc(text[to:], isBase64), "=")
+	return span{begin, len(text) - len(after)}, true
 }
 
 func common(a, b string) (n int) {

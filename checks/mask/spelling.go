@@ -167,13 +167,13 @@ func wrap(text string, from int) (at, next int) {
 			end--
 		}
 		begin := end
-		for begin > from && end-begin < wrappedLine && isBase64(text[begin-1]) {
+		for begin > from && end-begin < wrappedLine && isBase64(rune(text[begin-1])) {
 			begin--
 		}
 		if end-begin < wrappedLine {
 			continue
 		}
-		if rest := strings.TrimLeft(text[i:], "\r\n \t"); rest != "" && isBase64(rest[0]) {
+		if rest := strings.TrimLeft(text[i:], "\r\n \t"); rest != "" && isBase64(rune(rest[0])) {
 			return end, len(text) - len(rest)
 		}
 	}
@@ -202,7 +202,7 @@ func cores(text string) (list []string) {
 	return list
 }
 
-func isBase64(c byte) bool {
+func isBase64(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
 }
 

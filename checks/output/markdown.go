@@ -65,7 +65,8 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 		return assemble(head, first, second, foot, o.MaxBytes, m.all())
 	}
 	// These are only our own words, since cut text of the repository could become markup.
-	return truncate(view.Counts(r)+"; the rest is left out for lack of space\n", o.MaxBytes)
+	words := view.Counts(r) + "; the rest is left out for lack of space\n"
+	return words[:min(len(words), o.MaxBytes)]
 }
 
 // sections returns the parts of the summary, the most important first.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -108,15 +107,4 @@ func share(sections []section, room int, all string) (string, int) {
 		missing += lost
 	}
 	return strings.Join(written, ""), missing
-}
-
-// truncate cuts to limit bytes without breaking a character.
-func truncate(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
 }

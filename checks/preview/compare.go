@@ -207,23 +207,19 @@ func (p *comparison) differences(k ruleKey, a, b *answer, before, after *review.
 		}
 		list = append(list, d)
 	}
-	switch {
-	case violates(a.worst) && violates(b.worst) && p.rules[k]:
-		for _, at := range slices.Sorted(maps.Keys(b.fields)) {
-			add(a.fields[at].result, b.fields[at].result, b.fields[at], after, p.sides[1])
+	byField := violates(a.worst) && violates(b.worst) && p.rules[k]
+	for _, at := range slices.Sorted(maps.Keys(b.fields)) {
+		was := a.worst
+		if byField {
+			was = a.fields[at].result
 		}
-		for _, at := range slices.Sorted(maps.Keys(a.fields)) {
-			if _, ok := b.fields[at]; !ok {
-				add(a.fields[at].result, report.Pass, a.fields[at], before, p.sides[0])
-			}
-		}
-	case quietResult(b.worst):
-		for _, at := range slices.Sorted(maps.Keys(a.fields)) {
+		add(was, b.fields[at].result, b.fields[at], after, p.sides[1])
+	}
+	for _, at := range slices.Sorted(maps.Keys(a.fields)) {
+		if _, still := b.fields[at]; byField && !still {
+			add(a.fields[at].result, report.Pass, a.fields[at], before, p.sides[0])
+		} else if quietResult(b.worst) {
 			add(a.worst, b.worst, a.fields[at], before, p.sides[0])
-		}
-	default:
-		for _, at := range slices.Sorted(maps.Keys(b.fields)) {
-			add(a.worst, b.fields[at].result, b.fields[at], after, p.sides[1])
 		}
 	}
 	return list

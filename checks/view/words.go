@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -43,7 +42,7 @@ func Reason(rule, message string) string {
 			return text
 		}
 		i += at
-		if boilerplate(text[i+len(name):]) && (i == 0 || text[i-1] == ' ') {
+		if boilerplate.MatchString(text[i+len(name):]) && (i == 0 || text[i-1] == ' ') {
 			if text = strings.TrimSpace(text[:i]); text == "" {
 				return "The object violates the rule " + RuleName(rule) + "."
 			}
@@ -53,16 +52,8 @@ func Reason(rule, message string) string {
 	}
 }
 
-// boilerplate reports whether the text after the name of a rule is how Kyverno ends its messages.
-func boilerplate(rest string) bool {
-	if index, after, ok := strings.Cut(rest, "]"); ok && strings.HasPrefix(index, "[") {
-		if _, err := strconv.Atoi(index[1:]); err == nil {
-			rest = after
-		}
-	}
-	return rest == " failed" || strings.HasPrefix(rest, " failed at path ") || strings.HasPrefix(rest, " failed: ") ||
-		strings.HasPrefix(rest, " skipped: ")
-}
+// boilerplate matches the text after the name of a rule with which Kyverno ends its messages.
+var boilerplate = regexp.MustCompile(`^(\[\d+\])?( failed$| failed at path | failed: | skipped: )`)
 
 // Title is "policy / rule", or the policy only if the rule has no name or the same name.
 func Title(policy, rule string) string {
