@@ -299,7 +299,9 @@ func (t *text) clusters(list []report.RootChange) {
 		return
 	}
 	t.title(view.ClusterChangesTitle + ":")
-	t.table(columns, report.Mapped(rows[:min(len(rows), clusterRows)], func(cells []string) tableRow { return tableRow{cells: cells} }))
+	t.table(columns, report.Mapped(rows[:min(len(rows), clusterRows)], func(cells []string) tableRow {
+		return tableRow{cells: cells}
+	}))
 	if n := len(rows) - clusterRows; n > 0 {
 		t.rows("", report.Count(n, "more row is", "more rows are")+" not shown; lintel diff lists everything")
 	}

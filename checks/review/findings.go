@@ -275,7 +275,9 @@ func before(a *Answer, res engine.Result, side *render.Resource, field string) b
 
 // had reports whether the base has a result of a rule at a field of the object before the change.
 func (a *Answer) had(res engine.Result, field string) bool {
-	return slices.ContainsFunc(a.Old, func(old engine.Result) bool { return repeats(old, res) && slices.Contains(old.Fields, field) })
+	return slices.ContainsFunc(a.Old, func(old engine.Result) bool {
+		return repeats(old, res) && slices.Contains(old.Fields, field)
+	})
 }
 
 // repeats reports whether two results are the same outcome of a rule.

@@ -89,15 +89,14 @@ func (a *Answer) Mutated() (list []report.Mutation) {
 	if a.Mutations == nil {
 		return nil
 	}
-	for _, w := range a.Mutations.writes {
-		next := report.Mutation{Policy: w.policy.FullName(), Rule: w.rule,
-			Resource: Named(a.Pair.New.Object), Root: a.Pair.Root.Name(), PolicyPath: w.policy.Path, PolicyLine: w.line}
-		if n := len(list); n > 0 && sameMutation(list[n-1], next) {
-			list[n-1].Fields = append(list[n-1].Fields, w.field)
-			continue
+	var last write
+	for i, w := range a.Mutations.writes {
+		if i == 0 || w.policy != last.policy || w.rule != last.rule || w.line != last.line {
+			list = append(list, report.Mutation{Policy: w.policy.FullName(), Rule: w.rule, Resource: Named(a.Pair.New.Object),
+				Root: a.Pair.Root.Name(), PolicyPath: w.policy.Path, PolicyLine: w.line})
 		}
-		next.Fields = []string{w.field}
-		list = append(list, next)
+		one := &list[len(list)-1]
+		one.Fields, last = append(one.Fields, w.field), w
 	}
 	return list
 }
@@ -119,9 +118,4 @@ func (a *Answer) Object() admission.Object {
 		return a.Mutations.object
 	}
 	return a.Pair.Resource().Object
-}
-
-func sameMutation(a, b report.Mutation) bool {
-	return a.Policy == b.Policy && a.Rule == b.Rule && a.Resource == b.Resource && a.Root == b.Root &&
-		a.PolicyPath == b.PolicyPath && a.PolicyLine == b.PolicyLine
 }
