@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -94,42 +93,24 @@ func (c counts) try(tries int) (n, of int) {
 
 func (q *Queue) counted(ctx context.Context, key Key, seq uint64) (counts, error) {
 	c, _, err := readRecord[counts](ctx, q.state, "tries."+key.String())
-	if err != nil {
-		return counts{}, fmt.Errorf("reading the state of job %s: %w", key, err)
-	}
 	if c.Seq != seq { // an unreadable record is as good as none: the job then gets some tries too many
-		return counts{Seq: seq}, nil
+		c = counts{Seq: seq}
 	}
-	return c, nil
+	return c, err
 }
 
 func (q *Queue) count(ctx context.Context, key Key, c counts) error {
-	if err := writeRecord(ctx, q.state, "tries."+key.String(), c); err != nil {
-		return fmt.Errorf("storing the state of job %s: %w", key, err)
-	}
-	return nil
+	return writeRecord(ctx, q.state, "tries."+key.String(), c)
 }
 
-// demand stores a request for a fresh check run until a job of the key is done, since a newer job without the request
-// may replace the one that has it.
-func (q *Queue) demand(ctx context.Context, key Key, id string) error {
-	if err := q.state.Put(ctx, "demand."+key.String(), []byte(id)); err != nil {
-		return fmt.Errorf("storing the demand for job %s: %w", key, err)
-	}
-	return nil
-}
-
-// demanded adds a stored request to a job.
+// demanded adds the stored request for a fresh check run to a job, see Publish.
 func (q *Queue) demanded(ctx context.Context, job *Job) error {
 	id, revision, err := q.state.Get(ctx, "demand."+job.Key.String())
-	if err != nil {
-		return fmt.Errorf("reading the state of job %s: %w", job.Key, err)
-	}
 	if revision != 0 {
 		job.Message.Fresh, job.Message.Missing, job.Message.Demand = true, false, string(id)
 		job.demand = revision
 	}
-	return nil
+	return err
 }
 
 // fulfil removes the request that a job fulfilled, unless there is a newer one. If that fails, the next job finds the
@@ -143,20 +124,12 @@ func (q *Queue) fulfil(ctx context.Context, job *Job) {
 // text and setText read and write the texts of a job's worker; see Job.Note and Job.Mark.
 func (q *Queue) text(ctx context.Context, kind string, key Key) (string, error) {
 	text, _, err := q.state.Get(ctx, kind+"."+key.String())
-	if err != nil {
-		return "", fmt.Errorf("reading the %s of job %s: %w", kind, key, err)
-	}
-	return string(text), nil
+	return string(text), err
 }
 
-func (q *Queue) setText(ctx context.Context, kind string, key Key, text string) (err error) {
+func (q *Queue) setText(ctx context.Context, kind string, key Key, text string) error {
 	if text == "" {
-		err = q.state.delete(ctx, kind+"."+key.String())
-	} else {
-		err = q.state.Put(ctx, kind+"."+key.String(), []byte(text))
+		return q.state.delete(ctx, kind+"."+key.String())
 	}
-	if err != nil {
-		return fmt.Errorf("storing the %s of job %s: %w", kind, key, err)
-	}
-	return nil
+	return q.state.Put(ctx, kind+"."+key.String(), []byte(text))
 }

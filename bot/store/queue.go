@@ -176,7 +176,8 @@ func (q *Queue) Publish(ctx context.Context, key Key, m Message, id string) erro
 	}
 	if m.Fresh {
 		m.Demand = cmp.Or(m.Demand, m.Delivery)
-		if err := q.demand(ctx, key, m.Demand); err != nil {
+		// It is kept until a job of the key is done, since a newer job without the request may replace this one.
+		if err := q.state.Put(ctx, "demand."+key.String(), []byte(m.Demand)); err != nil {
 			return err
 		}
 	}

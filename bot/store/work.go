@@ -108,7 +108,7 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 // time: it may begin.
 func (q *Queue) waits(ctx context.Context, key Key, now time.Time) (time.Time, error) {
 	occupied := now.Add(q.config.Occupied)
-	if holder, err := get(ctx, q.leases.kv, key.String()); err != nil || holder != nil {
+	if _, held, err := q.leases.Get(ctx, key.String()); err != nil || held != 0 {
 		return occupied, err
 	}
 	seq, err := q.newest(ctx, key)
