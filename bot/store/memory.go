@@ -67,7 +67,9 @@ func (m *Memory) Claim(ctx context.Context, name string) (bool, error) {
 }
 
 // Forget removes a claim.
-func (m *Memory) Forget(ctx context.Context, name string) error { return m.state.delete(ctx, "claim."+name) }
+func (m *Memory) Forget(ctx context.Context, name string) error {
+	return m.state.delete(ctx, "claim."+name)
+}
 
 const (
 	// pusherTTL is how long the pushers of a pull request are stored after the last push.

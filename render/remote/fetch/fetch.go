@@ -1,8 +1,21 @@
+// Package fetch fetches what a repository uses from outside itself into a store: git repositories, charts of chart
+// repositories and registries, and single files. The code that renders says what it wants (see package render/remote),
+// a Fetcher fetches it, and the rendering reads it from the store.
+//
+// The addresses were written by strangers. So only https is used (and oci over https) unless the operator allows more,
+// IP addresses are checked when they are dialled, and nothing that was fetched is run. On a laptop, git runs with the
+// user's own configuration instead and makes its own connections.
+//
+// HTTP requests follow a redirect only to addresses that are allowed as well. They send credentials to one host only,
+// and limit the size of answers and the time. If HTTPS_PROXY names a proxy, the proxy resolves names and dials, and has
+// to decide itself what it lets through; only addresses that are written as IP addresses are refused before. Git
+// fetches into a repository of its own, which is moved into the store when it is complete.
 package fetch
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -229,4 +242,32 @@ func (f *Fetcher) get(ctx context.Context, j job) (remote.Note, error) {
 	}
 	before.What, before.Want, before.Failure, before.Failed = j.want.String(), &j.want, failure, now
 	return remote.Note{}, errors.Join(err, f.store.Put(j.key, before))
+}
+
+// broken returns a failure that the wanted thing itself causes: it does not exist, or is not what it has to be.
+func broken(format string, args ...any) error {
+	return &remote.Failure{Message: fmt.Sprintf(format, args...), Broken: true}
+}
+
+// undecided returns a failure that says nothing about the wanted thing: credentials, the list of allowed sources, no
+// answer, limits.
+func undecided(format string, args ...any) error {
+	return &remote.Failure{Message: fmt.Sprintf(format, args...)}
+}
+
+// transient returns a failure that may be over a while later: the source does not answer, or reports an error of its
+// own.
+func transient(format string, args ...any) error {
+	return &remote.Failure{Message: fmt.Sprintf(format, args...), Passing: true}
+}
+
+// denied returns a failure that depends on who asks: the asker has no permission.
+func denied(format string, args ...any) error {
+	return &remote.Failure{Message: fmt.Sprintf(format, args...), Own: true}
+}
+
+// failureOf returns the failure in an error, nil if it has none.
+func failureOf(err error) *remote.Failure {
+	f, _ := errors.AsType[*remote.Failure](err)
+	return f
 }
