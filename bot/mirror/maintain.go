@@ -65,18 +65,22 @@ func (m *Mirrors) list(suffix string) (all []usedMirror, err error) {
 			if err != nil {
 				continue
 			}
-			k := usedMirror{dir: dir, id: id}
-			if info, err := os.Stat(filepath.Join(dir, usedFile)); err == nil {
-				k.used = info.ModTime()
-			}
-			all = append(all, k)
+			all = append(all, usedMirror{dir: dir, id: id, used: lastUse(dir)})
 		}
 	}
 	return all, nil
 }
 
+// lastUse returns when a mirror was last used; the zero time if that is not known.
+func lastUse(dir string) (at time.Time) {
+	if info, err := os.Stat(filepath.Join(dir, usedFile)); err == nil {
+		at = info.ModTime()
+	}
+	return at
+}
+
 func (m *Mirrors) maintain(ctx context.Context, dir string, unusedSince time.Time) error {
-	if info, err := os.Stat(filepath.Join(dir, usedFile)); err != nil || info.ModTime().Before(unusedSince) {
+	if lastUse(dir).Before(unusedSince) {
 		return os.RemoveAll(dir)
 	}
 	found, err := packsOf(dir)
@@ -133,8 +137,7 @@ func (m *Mirrors) evict(k usedMirror) (gone bool, err error) {
 		return false, err
 	}
 	defer unlock()
-	busySince := m.config.Now().Add(-m.config.Busy)
-	if info, err := os.Stat(filepath.Join(k.dir, usedFile)); err == nil && info.ModTime().After(busySince) {
+	if lastUse(k.dir).After(m.config.Now().Add(-m.config.Busy)) {
 		return false, nil
 	}
 	err = os.RemoveAll(k.dir)

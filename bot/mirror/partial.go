@@ -151,8 +151,7 @@ func (s *session) listed(ctx context.Context, commits, have []string) (ids []str
 // objects fetches objects by their ids, and nothing else.
 func (s *session) objects(ctx context.Context, ids []string) error {
 	for part := range slices.Chunk(ids, atOnce) {
-		err := s.online(ctx, request{ids: part})
-		if err != nil {
+		if err := s.online(ctx, request{ids: part}); err != nil {
 			return err
 		}
 	}

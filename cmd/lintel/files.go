@@ -85,25 +85,31 @@ func (r *fileReader) matching(pattern string) (out []rules.File, err error) {
 }
 
 func (r *fileReader) folder(name string) (out []rules.File, err error) {
-	err = filepath.WalkDir(name, func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case r.ctx.Err() != nil:
+	err = walkVisible(name, func(p string, d fs.DirEntry) error {
+		if r.ctx.Err() != nil || !eval.IsManifest(d.Name()) {
 			return r.ctx.Err()
-		case p != name && strings.HasPrefix(d.Name(), "."):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case d.IsDir() || !eval.IsManifest(d.Name()):
-			return nil
 		}
 		source, err := readSource(p)
 		out = append(out, source)
 		return err
 	})
 	return out, err
+}
+
+// walkVisible calls do for a file, or for the files in a folder and its subfolders that are not hidden.
+func walkVisible(top string, do func(name string, d fs.DirEntry) error) error {
+	return filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch hidden := name != top && strings.HasPrefix(d.Name(), "."); {
+		case hidden && d.IsDir():
+			return fs.SkipDir
+		case hidden || d.IsDir():
+			return nil
+		}
+		return do(name, d)
+	})
 }
 
 // readSource reads one file up to the size that is accepted; of a larger file it reads enough for it to be refused.

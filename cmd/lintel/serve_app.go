@@ -146,16 +146,7 @@ func (o *serveOptions) registerFirst(ctx context.Context, listener net.Listener,
 		if err != nil {
 			return err
 		}
-		opening, opened := context.WithTimeout(ctx, openQueue)
-		defer opened()
-		server, release, err := o.server(opening, app, jobs, log)
-		if err != nil {
-			return err
-		}
-		defer release()
-		front.Set(server.Handler())
-		log.Info("serving", "listen", listener.Addr().String(), "workers", o.workers, "queue", queueKind(o.natsURL))
-		return server.Work(ctx)
+		return o.work(ctx, listener, front, app, jobs, log)
 	})
 }
 
@@ -261,13 +252,9 @@ type rotated struct {
 // have no files.
 func (o *serveOptions) rotation(app *identity, intake *github.Webhook, log *slog.Logger) *rotation {
 	r := &rotation{again: o.again, after: time.After, log: log}
-	if o.keyFile != "" {
-		r.add("LINTEL_GITHUB_PRIVATE_KEY_FILE", o.keyFile, app.client.SetPrivateKey)
-	}
-	if o.secretFile != "" {
-		r.add("LINTEL_GITHUB_WEBHOOK_SECRET_FILE", o.secretFile, intake.SetSecret)
-	}
-	if o.clientSecretFile != "" && app.signIn != nil {
+	r.add("LINTEL_GITHUB_PRIVATE_KEY_FILE", o.keyFile, app.client.SetPrivateKey)
+	r.add("LINTEL_GITHUB_WEBHOOK_SECRET_FILE", o.secretFile, intake.SetSecret)
+	if app.signIn != nil {
 		r.add("LINTEL_GITHUB_CLIENT_SECRET_FILE", o.clientSecretFile,
 			func(secret []byte) (bool, error) { return app.signIn.SetSecret(string(secret)) })
 	}
@@ -275,7 +262,9 @@ func (o *serveOptions) rotation(app *identity, intake *github.Webhook, log *slog
 }
 
 func (r *rotation) add(setting, name string, set func([]byte) (bool, error)) {
-	r.files = append(r.files, &rotated{setting: setting, name: name, set: set})
+	if name != "" {
+		r.files = append(r.files, &rotated{setting: setting, name: name, set: set})
+	}
 }
 
 // run checks the files until ctx ends.
