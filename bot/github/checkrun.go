@@ -109,21 +109,15 @@ func (a *Client) Publish(ctx context.Context, repo forge.Repo, run *forge.CheckR
 }
 
 func validate(run *forge.CheckRun) error {
-	switch run.Status {
-	case forge.Queued, forge.InProgress:
-		if run.Conclusion != "" {
-			return fmt.Errorf("a check run that is %s has no conclusion", run.Status)
-		}
-	case forge.Completed:
-		switch run.Conclusion {
-		case "success", "failure", "neutral", forge.Cancelled, "skipped", "timed_out", "action_required":
-		default:
-			return fmt.Errorf("a check run cannot conclude with %q", run.Conclusion)
-		}
-	default:
+	ends := []string{"success", "failure", "neutral", forge.Cancelled, "skipped", "timed_out", "action_required"}
+	switch {
+	case !slices.Contains([]string{forge.Queued, forge.InProgress, forge.Completed}, run.Status):
 		return fmt.Errorf("a check run cannot be %q", run.Status)
-	}
-	if run.HeadSHA == "" {
+	case run.Status != forge.Completed && run.Conclusion != "":
+		return fmt.Errorf("a check run that is %s has no conclusion", run.Status)
+	case run.Status == forge.Completed && !slices.Contains(ends, run.Conclusion):
+		return fmt.Errorf("a check run cannot conclude with %q", run.Conclusion)
+	case run.HeadSHA == "":
 		return errors.New("a check run needs a commit")
 	}
 	return nil

@@ -307,10 +307,6 @@ type cached struct {
 // weight has small answers weigh as much as so many of them may.
 func (c *cached) weight() int64 { return max(int64(len(c.body)), cachedBytes/cachedAnswers) }
 
-func newCache() *cache {
-	return &cache{store.NewCache[string](store.CacheConfig[*cached]{Limit: cachedBytes, Weight: (*cached).weight})}
-}
-
 func (c *cache) roundTrip(t http.RoundTripper, req *http.Request) (*http.Response, error) {
 	key := req.URL.String() + "\n" + req.Header.Get("Accept")
 	known, ok := c.answers.Get(key)

@@ -88,7 +88,8 @@ func (s *session) download(ctx context.Context, r request) error {
 	c := s.network(slices.Concat(args, []string{"--end-of-options", from}, r.specs))
 	c.watch = func() error { return s.withinSize(ctx) }
 	if s.partial {
-		c.config = promisor(s.address, cmp.Or(r.filter, smallFiles))
+		c.config = []string{"remote." + origin + ".url", s.address, "remote." + origin + ".promisor", "true",
+			"remote." + origin + ".partialCloneFilter", cmp.Or(r.filter, smallFiles)}
 	}
 	if len(r.ids) > 0 {
 		c.stdin = strings.Join(r.ids, "\n") + "\n"

@@ -51,15 +51,6 @@ const (
 	maxRounds = 3
 )
 
-// promisor is the configuration of a call that fetches into a partial mirror.
-func promisor(address, filter string) []string {
-	return []string{
-		"remote." + origin + ".url", address,
-		"remote." + origin + ".promisor", "true",
-		"remote." + origin + ".partialCloneFilter", filter,
-	}
-}
-
 // isPartial reports whether a mirror is a partial one.
 func isPartial(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, partialFile))

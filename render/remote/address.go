@@ -25,7 +25,7 @@ var DefaultPorts = map[string]string{"https": ":443", "http": ":80", "oci": ":44
 // Address makes an address canonical: scheme and host in lower case, without default port, user, password and fragment.
 // Git's user@host:path becomes an ssh address. The error says what is wrong, without the address.
 func Address(raw string) (*url.URL, error) {
-	if raw == "" || len(raw) > maxAddress || strings.HasPrefix(raw, "-") || strings.ContainsFunc(raw, notPrintable) {
+	if raw == "" || len(raw) > maxAddress || strings.HasPrefix(raw, "-") || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return nil, errors.New("the address is not one that can be fetched")
 	}
 	if m := scpLike.FindStringSubmatch(raw); m != nil && !strings.Contains(raw, "://") {
@@ -59,8 +59,6 @@ func Address(raw string) (*url.URL, error) {
 	}
 	return u, nil
 }
-
-func notPrintable(r rune) bool { return r <= ' ' || r == 0x7f }
 
 // WithoutSecrets returns an address without its query, which can hold secrets.
 func WithoutSecrets(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }

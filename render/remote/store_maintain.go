@@ -175,13 +175,8 @@ func (s *Store) Forget(key string, n Note) error {
 	if err := s.Put(key, n); err != nil {
 		return err
 	}
-	return ignoreGone(WithoutPath(s.dereference(key)))
-}
-
-// dereference removes a reference, in any format of git.
-func (s *Store) dereference(key string) error {
 	_, err := s.run(context.Background(), gitcmd.Call{Args: []string{"update-ref", "-d", refsDir + "/" + key}})
-	return err
+	return ignoreGone(WithoutPath(err))
 }
 
 // maxFiles is the maximum size of indexes, which only save requests.

@@ -188,7 +188,7 @@ func (f *Fetcher) known(ctx context.Context, j job) (remote.Note, error) {
 	switch {
 	case n.Failure != nil && now.Sub(n.Failed) < failureFresh && !f.o.Offline:
 		return remote.Note{}, n.Failure
-	case n.Tree == "" || !(f.o.Offline || f.onlyKnown(j) || j.good(now.Sub(n.Asked), f.o)):
+	case n.Tree == "" || !(f.o.Offline || f.onlyKnown(j.url) || j.good(now.Sub(n.Asked), f.o)):
 		return remote.Note{}, nil
 	}
 	if n.Content != "" {

@@ -215,7 +215,10 @@ func (f *Fetcher) session(ctx context.Context, src gitSource) (*gitSession, erro
 	s := &gitSession{fetcher: f, scratch: scratch}
 	if f.o.UserGit {
 		s.address = cmp.Or(src.Raw, src.URL.String())
-		s.env, s.options = f.userEnvironment(ctx), userOptions()
+		s.env = f.userEnvironment(ctx)
+		for pair := range slices.Chunk(carefulOptions, 2) { // as arguments, since the user's environment may configure git itself
+			s.options = append(s.options, "-c", pair[0]+"="+pair[1])
+		}
 		return s, nil
 	}
 	if s.gateway, err = f.openGateway(ctx, src); err != nil {
@@ -245,14 +248,6 @@ func (s *gitSession) hosts() []string {
 // carefulOptions is the configuration of git whenever it uses the network.
 var carefulOptions = append(gitcmd.Careful(), "fetch.recurseSubmodules", "false", "gc.auto", "0", "maintenance.auto", "false",
 	"core.hooksPath", os.DevNull, "protocol.ext.allow", "never")
-
-// userOptions returns the careful options as arguments, since the user's environment may configure git itself.
-func userOptions() (options []string) {
-	for i := 0; i+1 < len(carefulOptions); i += 2 {
-		options = append(options, "-c", carefulOptions[i]+"="+carefulOptions[i+1])
-	}
-	return options
-}
 
 // gitErrorLines are environment variables that say which repository git works on. They are set if a git hook runs this
 // program.

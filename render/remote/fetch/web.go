@@ -44,7 +44,9 @@ func newWeb(policy *Policy, o WebOptions) *webClient {
 	c := &webClient{WebOptions: o, policy: policy}
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	if c.Resolve == nil {
-		c.Resolve = resolve
+		c.Resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
 	}
 	if c.Dial == nil {
 		c.Dial = dialer.DialContext
@@ -167,16 +169,12 @@ func (c *webClient) scheme(u *url.URL) error {
 		return undecided("%v", err)
 	case u.Scheme == "https":
 		return nil
-	case u.Scheme == "http" && c.policy.PlainHTTP(withPath(address, u.Path)):
-		return nil
+	case u.Scheme == "http":
+		if address.Path, address.RawPath = u.Path, ""; c.policy.PlainHTTP(address) {
+			return nil
+		}
 	}
 	return undecided("plain http is not allowed: use https, or have the operator list the address under plainHTTP")
-}
-
-func withPath(u *url.URL, path string) *url.URL {
-	c := *u
-	c.Path, c.RawPath = path, ""
-	return &c
 }
 
 // redirect decides whether a redirect is followed. Credentials for the first host are not sent to another one.

@@ -25,10 +25,6 @@ type Resolver func(ctx context.Context, host string) ([]netip.Addr, error)
 // Dialer connects to an IP address.
 type Dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
-	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-}
-
 // dial resolves a host once, checks the addresses and connects to one of them, so that a changed DNS answer has no
 // effect.
 func (c *webClient) dial(ctx context.Context, network, address string) (net.Conn, error) {
