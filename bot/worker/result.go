@@ -139,22 +139,22 @@ func (c *check) record(ctx context.Context, change report.Change, rep *report.Re
 		}
 		address, err = c.Results.Record(ctx, kept)
 	}
+	outcome := "stored"
 	switch {
 	case errors.Is(err, results.ErrPaused):
-		c.Metrics.result("failed")
-		return nil
+		outcome = "failed"
 	case err != nil:
+		outcome = "failed"
 		c.log.Warn("the result was not stored; the check run has no page", "error", scrub(err.Error()))
-		c.Metrics.result("failed")
-		return nil
 	case address == "":
-		c.Metrics.result("unwanted")
-		return nil
+		outcome = "unwanted"
 	case kept.TooLarge || len(kept.LeftOut) > 0:
+		outcome = "reduced"
 		c.log.Info("the result was too large to be stored completely", "left_out", kept.LeftOut, "all", kept.TooLarge)
-		c.Metrics.result("reduced")
-	default:
-		c.Metrics.result("stored")
+	}
+	c.Metrics.results.WithLabelValues(outcome).Inc()
+	if err != nil || address == "" {
+		return nil
 	}
 	c.run.DetailsURL = address
 	return kept

@@ -90,23 +90,24 @@ func (w *Worker) Do(ctx context.Context, t Task) error {
 	}
 	var limit *forge.RetryLater
 	var later *store.Later
+	outcome := "done"
 	switch {
 	case err == nil:
-		w.Metrics.job("done")
 	case ctx.Err() != nil:
+		outcome = "handed_back"
 		log.Info("job returned to the queue")
-		w.Metrics.job("handed_back")
 	case errors.As(err, &later):
+		outcome = "postponed"
 		log.Info("job postponed", "after", later.After.String(), "reason", scrub(later.Err.Error()))
-		w.Metrics.job("postponed")
 	case errors.As(err, &limit):
+		outcome = "postponed"
 		log.Warn("job postponed", "after", limit.After.String(), "reason", scrub(limit.Reason))
-		w.Metrics.job("postponed")
-		return &store.Later{After: limit.After, Pause: true, Err: err}
+		err = &store.Later{After: limit.After, Pause: true, Err: err}
 	default:
+		outcome = "failed"
 		log.Error("job failed", "error", scrub(err.Error()))
-		w.Metrics.job("failed")
 	}
+	w.Metrics.jobs.WithLabelValues(outcome).Inc()
 	return err
 }
 

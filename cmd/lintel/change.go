@@ -155,14 +155,13 @@ func (r *repository) resolve(ctx context.Context, rev string) (id string, ok boo
 // remote returns the name of the remote to use: origin, or the only one; empty if there is none.
 func (r *repository) remote(ctx context.Context) string {
 	out, _ := r.run(ctx, nil, "remote")
-	list := strings.Fields(out)
-	if len(list) == 0 || len(list) > 1 && !slices.Contains(list, "origin") {
-		return ""
-	}
-	if slices.Contains(list, "origin") {
+	switch list := strings.Fields(out); {
+	case slices.Contains(list, "origin"):
 		return "origin"
+	case len(list) == 1:
+		return list[0]
 	}
-	return list[0]
+	return ""
 }
 
 // howToFetch explains how to fetch the commits and branches that a clone lacks.

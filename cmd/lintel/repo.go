@@ -155,17 +155,14 @@ func (r *repository) runWith(ctx context.Context, env []string, stdin string, ar
 
 // branchName returns the name of the branch for a full reference, empty if it is no branch.
 func branchName(ref string) string {
-	name, local := strings.CutPrefix(ref, "refs/heads/")
-	if !local {
-		if ref, local = strings.CutPrefix(ref, "refs/remotes/"); local {
-			_, name, local = strings.Cut(ref, "/")
-		}
-	}
-	if !local || name == "HEAD" {
+	m := branchRef.FindStringSubmatch(ref)
+	if m == nil || m[1] == "HEAD" {
 		return ""
 	}
-	return name
+	return m[1]
 }
+
+var branchRef = regexp.MustCompile(`^refs/(?:heads|remotes/[^/]+)/(.+)$`)
 
 // branches returns the names that objects of Argo CD and Flux may use for the branch that a change goes to: the base,
 // if that is a branch, and the default branch; if there is none, the one that is checked out.

@@ -122,31 +122,30 @@ func tidyCaches(dir string, unusedSince time.Time, limit int64) (sum int64, _ er
 		size int64
 		used time.Time
 	}
-	var all []entry
-	var folders []entry
+	var all, folders []entry
 	root, err := os.OpenRoot(dir) // out of which no link leads that a check makes meanwhile
 	if err != nil {
 		return 0, ignoreGone(err)
 	}
 	defer root.Close()
 	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // somebody makes room
+		if errors.Is(err, fs.ErrNotExist) { // somebody makes room
 			return nil
-		case err != nil:
+		}
+		if err != nil {
 			return err
-		case d.IsDir():
-			folders = append(folders, entry{path: path})
 		}
 		info, err := d.Info()
 		switch {
-		case err == nil && d.IsDir():
-			folders[len(folders)-1].used = info.ModTime()
-		case err == nil:
+		case err != nil:
+			return ignoreGone(err)
+		case d.IsDir():
+			folders = append(folders, entry{path: path, used: info.ModTime()})
+		default:
 			all = append(all, entry{path, info.Size(), info.ModTime()})
 			sum += info.Size()
 		}
-		return ignoreGone(err)
+		return nil
 	})
 	problems := []error{err}
 	slices.SortFunc(all, func(a, b entry) int { return a.used.Compare(b.used) })
