@@ -106,22 +106,13 @@ func writeDurably(dataDir, name string, data []byte) (err error) {
 		}
 	}()
 	_, err = temp.Write(data)
-	if err == nil {
-		err = temp.Sync()
-	}
-	if closed := temp.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err == nil {
 		err = os.Rename(temp.Name(), filepath.Join(folder, name))
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = errors.Join(syncFolder(folder), syncFolder(dataDir))
 	}
-	if err := syncFolder(folder); err != nil {
-		return err
-	}
-	return syncFolder(dataDir)
+	return err
 }
 
 // syncFolder writes the names in a folder to disk.

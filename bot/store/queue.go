@@ -23,6 +23,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -301,7 +302,7 @@ var ErrInUse = errors.New("another process uses this data directory")
 // embedded is a NATS server inside this process that listens on no port.
 type embedded struct {
 	server *server.Server
-	lock   *os.File
+	lock   io.Closer
 }
 
 const (
@@ -341,7 +342,7 @@ func startEmbedded(dir string) (*embedded, error) {
 		NoLog:              true,
 	})
 	if err != nil {
-		lock.Close()
+		_ = lock.Close()
 		return nil, fmt.Errorf("the embedded job queue: %w", err)
 	}
 	e := &embedded{server: s, lock: lock}
@@ -356,5 +357,5 @@ func startEmbedded(dir string) (*embedded, error) {
 func (e *embedded) stop() {
 	e.server.Shutdown()
 	e.server.WaitForShutdown()
-	e.lock.Close()
+	_ = e.lock.Close()
 }

@@ -27,7 +27,7 @@ type fileReader struct {
 	ctx    context.Context
 	stdin  io.Reader
 	used   bool // the standard input
-	linked addresses
+	linked sourcesOptions
 }
 
 var errStdinTwice = errors.New("the standard input (-) can be read only once")
@@ -167,9 +167,6 @@ func plainCause(err error) error {
 	return of.Err
 }
 
-// addresses reads manifests from addresses. They are fetched through the store for remote sources.
-type addresses struct{ sourcesOptions }
-
 // address is a parsed address: of a file, or of the manifests in a folder of a git repository.
 type address struct {
 	want remote.Want
@@ -240,8 +237,8 @@ func kustomizeAddress(u *url.URL) (a address, err error) {
 	return a, nil
 }
 
-// read returns the manifests at an address.
-func (e addresses) read(ctx context.Context, text, branch string) ([]rules.File, error) {
+// read returns the manifests at an address. They are fetched through the store for remote sources.
+func (o *sourcesOptions) read(ctx context.Context, text, branch string) ([]rules.File, error) {
 	a, err := parseAddress(text, branch)
 	if err != nil {
 		return nil, err
@@ -250,14 +247,14 @@ func (e addresses) read(ctx context.Context, text, branch string) ([]rules.File,
 	if err != nil {
 		return nil, err
 	}
-	store, rules, err := e.openStore(ctx, git)
+	store, rules, err := o.openStore(ctx, git)
 	if err != nil {
 		return nil, err
 	}
 	if store == nil {
 		return nil, errors.New("no folder for the source cache is known: name one with --store")
 	}
-	f, err := fetch.New(fetch.Options{Store: store, Policy: rules, UserGit: true, Offline: e.offline})
+	f, err := fetch.New(fetch.Options{Store: store, Policy: rules, UserGit: true, Offline: o.offline})
 	if err != nil {
 		return nil, err
 	}
