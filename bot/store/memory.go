@@ -143,10 +143,7 @@ func pusherName(repository int64, number int) string { return fmt.Sprintf("%d.%d
 
 func (m *Memory) readPushers(ctx context.Context, name string) ([]string, error) {
 	data, _, err := m.pushers.Get(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return decodePushers(data), nil
+	return decodePushers(data), err
 }
 
 func decodePushers(data []byte) (known []string) {
