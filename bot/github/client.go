@@ -195,7 +195,7 @@ func (a *Client) installed(id int64) *installation {
 		return in
 	}
 	answers := store.NewCache[string](store.CacheConfig[*cached]{Limit: cachedBytes, Weight: (*cached).weight})
-	c := &conn{gate: &gate{now: a.now}, pace: newPace(a.now, a.count), limited: true, skew: a.skew, after: a.after,
+	c := &conn{gate: &gate{now: a.now}, pace: newPace(a.now, a.count), skew: a.skew, after: a.after,
 		cache: &cache{answers}, grants: &grants{}}
 	in := &installation{conn: c, client: a.client(c),
 		git: store.NewCache[int64](store.CacheConfig[string]{Limit: maxGitTokens, Now: a.now})}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -59,16 +60,13 @@ func addCompletions(root *cobra.Command) {
 func completeRoots(cmd *cobra.Command, args []string, word string) (list []string) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
-	dir, rev := ".", "HEAD"
-	if f := cmd.Flag("repo"); f != nil {
-		dir = f.Value.String()
-	}
-	for _, name := range []string{"rev", "head"} {
-		if f := cmd.Flag(name); f != nil && f.Value.String() != "" {
-			rev = f.Value.String()
+	flag := func(name string) (value string) { // empty if the command has no such flag
+		if f := cmd.Flag(name); f != nil {
+			value = f.Value.String()
 		}
+		return value
 	}
-	for _, r := range rootsFor(ctx, dir, rev) {
+	for _, r := range rootsFor(ctx, flag("repo"), cmp.Or(flag("head"), flag("rev"), "HEAD")) {
 		if strings.HasPrefix(r.Name, word) && !slices.Contains(args, r.Name) && typed(r.Name) {
 			list = append(list, r.Name+"\t"+r.Kind)
 		}

@@ -221,25 +221,21 @@ func (f *fixedFile) difference(out io.Writer, path string) {
 		sign string
 		row
 	}
-	var all []change
-	line := 1
-	for i := 0; i <= len(f.rows); {
-		var added []change
-		for ; i < len(f.rows) && f.rows[i].line == 0; i++ {
-			added = append(added, change{"+", f.rows[i]})
+	var all, added []change
+	line, end := 1, row{line: len(was) + 1}
+	for _, r := range append(slices.Clone(f.rows), end) {
+		if r.line == 0 {
+			added = append(added, change{"+", r})
+			continue
 		}
-		next := len(was) + 1
-		if i < len(f.rows) {
-			next = f.rows[i].line
-		}
-		for ; line < next; line++ {
+		for ; line < r.line; line++ {
 			all = append(all, change{"-", row{was[line-1], line}})
 		}
-		all = append(all, added...)
-		if i < len(f.rows) {
-			all = append(all, change{" ", f.rows[i]})
+		all, added = append(all, added...), nil
+		if r != end {
+			all = append(all, change{" ", r})
 		}
-		line, i = next+1, i+1
+		line = r.line + 1
 	}
 	included := make([]bool, len(all))
 	for i, c := range all {
@@ -286,10 +282,10 @@ func (f *fixedFile) difference(out io.Writer, path string) {
 
 // hunkRange returns the line range in a hunk header of a unified diff, after the given number of lines.
 func hunkRange(above, lines int) string {
-	if lines == 0 {
+	switch lines {
+	case 0:
 		return fmt.Sprintf("%d,0", above)
-	}
-	if lines == 1 {
+	case 1:
 		return fmt.Sprint(above + 1)
 	}
 	return fmt.Sprintf("%d,%d", above+1, lines)

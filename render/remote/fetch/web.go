@@ -25,10 +25,10 @@ const (
 
 // WebOptions set how requests are made.
 type WebOptions struct {
-	Resolve Resolver                                         // nil: the system's
-	Dial    Dialer                                           // nil: net.Dialer
-	Proxy   func(*http.Request) (*url.URL, error)            // nil: http.ProxyFromEnvironment
-	Sleep   func(ctx context.Context, d time.Duration) error // between tries; nil: a timer
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)         // of a host name; nil: the system's
+	Dial    func(ctx context.Context, network, address string) (net.Conn, error) // to an IP address; nil: net.Dialer
+	Proxy   func(*http.Request) (*url.URL, error)                                // nil: http.ProxyFromEnvironment
+	Sleep   func(ctx context.Context, d time.Duration) error                     // between tries; nil: a timer
 }
 
 // webClient makes requests. It is safe for concurrent use.

@@ -19,12 +19,6 @@ const (
 	maxAnswers  = 8 // addresses of one host that are tried
 )
 
-// Resolver returns the addresses of a host name.
-type Resolver func(ctx context.Context, host string) ([]netip.Addr, error)
-
-// Dialer connects to an IP address.
-type Dialer func(ctx context.Context, network, address string) (net.Conn, error)
-
 // dial resolves a host once, checks the addresses and connects to one of them, so that a changed DNS answer has no
 // effect.
 func (c *webClient) dial(ctx context.Context, network, address string) (net.Conn, error) {
