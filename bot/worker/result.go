@@ -177,16 +177,6 @@ func (c *check) withhold(ctx context.Context, rep *report.Report) *report.Report
 	return rep.Withhold(urls)
 }
 
-// published adds to the stored result the check run that shows it.
-func (c *check) published(ctx context.Context, kept *results.Stored) {
-	if kept == nil || c.run.ID == 0 || c.run.ID == kept.CheckRun {
-		return
-	}
-	if err := c.Results.Published(ctx, kept, c.run.ID); err != nil {
-		c.log.Warn("the stored result could not be linked to its check run", "error", scrub(err.Error()))
-	}
-}
-
 // settingsOf asks GitHub for a repository's settings.
 func (w *Worker) settingsOf(ctx context.Context, repo forge.Repo) (*forge.Settings, error) {
 	asking, cancel := context.WithTimeout(ctx, settingsTimeout)
@@ -299,7 +289,11 @@ func (c *check) send(ctx context.Context, r result) error {
 		}
 		return err
 	}
-	c.published(ctx, r.kept)
+	if r.kept != nil && c.run.ID != 0 && c.run.ID != r.kept.CheckRun {
+		if err := c.Results.Published(ctx, r.kept, c.run.ID); err != nil {
+			c.log.Warn("the stored result could not be linked to its check run", "error", scrub(err.Error()))
+		}
+	}
 	return c.requestPreview(ctx)
 }
 
