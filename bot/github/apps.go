@@ -58,8 +58,7 @@ const deliveryPages = 20
 // others.
 func (a *Client) FailedDeliveries(ctx context.Context, since time.Time) ([]forge.Delivery, error) {
 	var failed []forge.Delivery
-	seen := map[string]bool{} // GUIDs: of a later attempt, or delivered
-	delivered := map[string]bool{}
+	delivered := map[string]bool{} // by GUID, of all that were seen
 	options := gh.ListCursorOptions{PerPage: pageSize}
 pages:
 	for range deliveryPages {
@@ -71,13 +70,13 @@ pages:
 			if d.GetDeliveredAt().Before(since.Add(a.skew.value())) { // by GitHub's clock, of which this very answer tells
 				break pages
 			}
-			if code := d.GetStatusCode(); code >= 200 && code < 400 {
-				delivered[d.GetGUID()] = true
-			} else if !seen[d.GetGUID()] {
-				failed = append(failed, forge.Delivery{ID: d.GetID(), GUID: d.GetGUID(), Event: d.GetEvent(), StatusCode: code,
+			code, guid := d.GetStatusCode(), d.GetGUID()
+			done := code >= 200 && code < 400
+			if _, later := delivered[guid]; !done && !later {
+				failed = append(failed, forge.Delivery{ID: d.GetID(), GUID: guid, Event: d.GetEvent(), StatusCode: code,
 					At: d.GetDeliveredAt().Time})
 			}
-			seen[d.GetGUID()] = true
+			delivered[guid] = delivered[guid] || done
 		}
 		if resp.Cursor == "" {
 			break

@@ -109,21 +109,15 @@ func (a *Client) Publish(ctx context.Context, repo forge.Repo, run *forge.CheckR
 }
 
 func validate(run *forge.CheckRun) error {
-	switch run.Status {
-	case forge.Queued, forge.InProgress:
-		if run.Conclusion != "" {
-			return fmt.Errorf("a check run that is %s has no conclusion", run.Status)
-		}
-	case forge.Completed:
-		switch run.Conclusion {
-		case "success", "failure", "neutral", forge.Cancelled, "skipped", "timed_out", "action_required":
-		default:
-			return fmt.Errorf("a check run cannot conclude with %q", run.Conclusion)
-		}
-	default:
+	ends := []string{"success", "failure", "neutral", forge.Cancelled, "skipped", "timed_out", "action_required"}
+	switch {
+	case !slices.Contains([]string{forge.Queued, forge.InProgress, forge.Completed}, run.Status):
 		return fmt.Errorf("a check run cannot be %q", run.Status)
-	}
-	if run.HeadSHA == "" {
+	case run.Status != forge.Completed && run.Conclusion != "":
+		return fmt.Errorf("a check run that is %s has no conclusion", run.Status)
+	case run.Status == forge.Completed && !slices.Contains(ends, run.Conclusion):
+		return fmt.Errorf("a check run cannot conclude with %q", run.Conclusion)
+	case run.HeadSHA == "":
 		return errors.New("a check run needs a commit")
 	}
 	return nil
@@ -170,19 +164,22 @@ func (p *publication) publish(ctx context.Context) error {
 
 // finish sends the final state, with less text each time that GitHub rejects it.
 func (p *publication) finish(ctx context.Context, todo []forge.Annotation) error {
-	full := message{status: p.run.Status, conclusion: p.run.Conclusion, output: p.output(todo), actions: p.run.Actions,
-		details: p.run.DetailsURL}
-	attempts := []message{full}
-	if full.output != nil {
-		bare := full
-		bare.details, bare.actions = "", nil
+	least := gh.UpdateCheckRunOptions{Status: &p.run.Status, Conclusion: optional(p.run.Conclusion)}
+	full := least
+	full.Output, full.DetailsURL = p.output(todo), optional(p.run.DetailsURL)
+	for _, a := range p.run.Actions {
+		full.Actions = append(full.Actions, (*gh.CheckRunAction)(&a))
+	}
+	attempts := []gh.UpdateCheckRunOptions{full}
+	if full.Output != nil {
+		bare := least
 		note := "GitHub rejected the details of this check; its conclusion is not affected."
 		if n := len(todo); n > 0 {
 			note = fmt.Sprintf("GitHub rejected the details of this check and %d annotations; its conclusion is not "+
 				"affected.", n)
 		}
-		bare.output = &gh.CheckRunOutput{Title: full.output.Title, Summary: gh.String(note)}
-		attempts = append(attempts, bare, message{status: p.run.Status, conclusion: p.run.Conclusion})
+		bare.Output = &gh.CheckRunOutput{Title: full.Output.Title, Summary: gh.String(note)}
+		attempts = append(attempts, bare, least)
 	}
 	var err error
 	for _, m := range attempts {
@@ -259,25 +256,17 @@ func (p *publication) choose(runs []*gh.CheckRun) (found *gh.CheckRun, leftover 
 	return found, leftover
 }
 
-// message is the content of one request.
-type message struct {
-	status, conclusion string
-	output             *gh.CheckRunOutput
-	actions            []forge.Action
-	details            string
-}
-
 // partial returns a request with a batch of annotations that leaves the run unfinished.
-func (p *publication) partial(batch []forge.Annotation) message {
-	m := message{output: &gh.CheckRunOutput{
+func (p *publication) partial(batch []forge.Annotation) (opts gh.UpdateCheckRunOptions) {
+	opts.Output = &gh.CheckRunOutput{
 		Title:       gh.String(orName(p.run.Title, p.client.name)),
 		Summary:     gh.String(fmt.Sprintf("%d annotations are being written …", len(p.run.Annotations))),
 		Annotations: annotations(batch),
-	}}
-	if p.status != forge.Completed {
-		m.status = forge.InProgress
 	}
-	return m
+	if p.status != forge.Completed {
+		opts.Status = gh.String(forge.InProgress)
+	}
+	return opts
 }
 
 func (p *publication) output(batch []forge.Annotation) *gh.CheckRunOutput {
@@ -321,21 +310,15 @@ func annotations(batch []forge.Annotation) []*gh.CheckRunAnnotation {
 	return out
 }
 
-// send creates or updates the run.
-func (p *publication) send(ctx context.Context, m message) error {
-	opts := gh.UpdateCheckRunOptions{Name: p.client.nameOf(p.run.Part), Output: m.output,
-		ExternalID: optional(p.run.ExternalID), Status: optional(m.status),
-		Conclusion: optional(m.conclusion), DetailsURL: optional(m.details)}
-	if m.status == forge.Completed {
+// send creates or updates the run, with what every request has besides the given options.
+func (p *publication) send(ctx context.Context, opts gh.UpdateCheckRunOptions) error {
+	opts.Name, opts.ExternalID = p.client.nameOf(p.run.Part), optional(p.run.ExternalID)
+	if opts.GetStatus() == forge.Completed {
 		at := p.run.CompletedAt
 		if at.IsZero() {
 			at = p.client.now()
 		}
 		opts.CompletedAt = &gh.Timestamp{Time: at.UTC()}
-	}
-	for _, a := range m.actions {
-		opts.Actions = append(opts.Actions, &gh.CheckRunAction{Label: a.Label, Description: a.Description,
-			Identifier: a.Identifier})
 	}
 	checks := p.client.of(p.repo).Checks
 	if p.run.ID != 0 {
@@ -343,8 +326,8 @@ func (p *publication) send(ctx context.Context, m message) error {
 			opts.ExternalID = nil
 		}
 		_, _, err := checks.UpdateCheckRun(ctx, p.repo.Owner, p.repo.Name, p.run.ID, opts)
-		if err == nil && m.status != "" {
-			p.status = m.status
+		if err == nil && opts.Status != nil {
+			p.status = *opts.Status
 		}
 		return p.client.classify(p.what, err)
 	}

@@ -194,8 +194,9 @@ func (a *Client) installed(id int64) *installation {
 	if in, ok := a.installations[id]; ok {
 		return in
 	}
-	c := &conn{gate: &gate{now: a.now}, pace: newPace(a.now, a.count), limited: true, skew: a.skew, after: a.after,
-		cache: newCache(), grants: &grants{}}
+	answers := store.NewCache[string](store.CacheConfig[*cached]{Limit: cachedBytes, Weight: (*cached).weight})
+	c := &conn{gate: &gate{now: a.now}, pace: newPace(a.now, a.count), skew: a.skew, after: a.after,
+		cache: &cache{answers}, grants: &grants{}}
 	in := &installation{conn: c, client: a.client(c),
 		git: store.NewCache[int64](store.CacheConfig[string]{Limit: maxGitTokens, Now: a.now})}
 	c.renew = func() (http.RoundTripper, error) {

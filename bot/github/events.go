@@ -190,14 +190,11 @@ func readPayload(payload any) (eventOrigin, func(eventOrigin) (Work, error)) {
 	return eventOrigin{}, nil
 }
 
-// anyEvent is what the types of events have in common, except for the repository.
-type anyEvent interface {
+func originOf(e interface {
 	GetAction() string
 	GetInstallation() *gh.Installation
 	GetSender() *gh.User
-}
-
-func originOf(e anyEvent, repo *gh.Repository) eventOrigin {
+}, repo *gh.Repository) eventOrigin {
 	return eventOrigin{e.GetAction(), e.GetInstallation(), repo, e.GetSender().GetLogin()}
 }
 

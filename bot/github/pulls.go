@@ -243,10 +243,7 @@ var teamPattern = sync.OnceValue(func() *regexp.Regexp {
 // lacks the permission to read members, the error is a *Gone, without a request.
 func (a *Client) TeamMember(ctx context.Context, repo forge.Repo, team, login string) (bool, error) {
 	m := teamPattern().FindStringSubmatch(team)
-	if m == nil || !loginPattern().MatchString(login) {
-		return false, nil
-	}
-	if !strings.EqualFold(m[1], repo.Owner) {
+	if m == nil || !loginPattern().MatchString(login) || !strings.EqualFold(m[1], repo.Owner) {
 		return false, nil
 	}
 	if !a.installed(repo.Installation).may(ctx, "members") {

@@ -105,14 +105,11 @@ func (g *gate) budget() (forge.Budget, bool) {
 // conn carries the requests of one identity: it keeps the gate, renews credentials that GitHub stopped
 // accepting, and follows redirects of writes.
 type conn struct {
-	gate *gate
-	pace *pace
-	// answers tell of GitHub's limits, as those to installations do
-	limited bool
-
+	gate   *gate
+	pace   *pace
 	skew   *skew
 	cache  *cache  // nil: none
-	grants *grants // nil: there are no permissions
+	grants *grants // nil: there are no permissions, since it is no installation
 	after  func(time.Duration) <-chan time.Time
 	renew  func() (http.RoundTripper, error)
 
@@ -137,7 +134,7 @@ func (c *conn) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		c.gate.observe(resp, c.skew.value(), true)
-		if c.limited {
+		if c.grants != nil { // answers to installations tell of GitHub's limits
 			c.pace.observe(resp)
 		}
 		// net/http turns a redirected write into a GET on 301 and 302; GitHub answers so for a renamed repository.
@@ -306,10 +303,6 @@ type cached struct {
 
 // weight has small answers weigh as much as so many of them may.
 func (c *cached) weight() int64 { return max(int64(len(c.body)), cachedBytes/cachedAnswers) }
-
-func newCache() *cache {
-	return &cache{store.NewCache[string](store.CacheConfig[*cached]{Limit: cachedBytes, Weight: (*cached).weight})}
-}
 
 func (c *cache) roundTrip(t http.RoundTripper, req *http.Request) (*http.Response, error) {
 	key := req.URL.String() + "\n" + req.Header.Get("Accept")

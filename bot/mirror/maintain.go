@@ -65,18 +65,22 @@ func (m *Mirrors) list(suffix string) (all []usedMirror, err error) {
 			if err != nil {
 				continue
 			}
-			k := usedMirror{dir: dir, id: id}
-			if info, err := os.Stat(filepath.Join(dir, usedFile)); err == nil {
-				k.used = info.ModTime()
-			}
-			all = append(all, k)
+			all = append(all, usedMirror{dir: dir, id: id, used: lastUse(dir)})
 		}
 	}
 	return all, nil
 }
 
+// lastUse returns when a mirror was last used; the zero time if that is not known.
+func lastUse(dir string) (at time.Time) {
+	if info, err := os.Stat(filepath.Join(dir, usedFile)); err == nil {
+		at = info.ModTime()
+	}
+	return at
+}
+
 func (m *Mirrors) maintain(ctx context.Context, dir string, unusedSince time.Time) error {
-	if info, err := os.Stat(filepath.Join(dir, usedFile)); err != nil || info.ModTime().Before(unusedSince) {
+	if lastUse(dir).Before(unusedSince) {
 		return os.RemoveAll(dir)
 	}
 	found, err := packsOf(dir)
@@ -133,8 +137,7 @@ func (m *Mirrors) evict(k usedMirror) (gone bool, err error) {
 		return false, err
 	}
 	defer unlock()
-	busySince := m.config.Now().Add(-m.config.Busy)
-	if info, err := os.Stat(filepath.Join(k.dir, usedFile)); err == nil && info.ModTime().After(busySince) {
+	if lastUse(k.dir).After(m.config.Now().Add(-m.config.Busy)) {
 		return false, nil
 	}
 	err = os.RemoveAll(k.dir)
@@ -224,62 +227,30 @@ func (s *session) pack(ctx context.Context, old []string) error {
 	return errors.Join(append(problems, s.remember(known))...)
 }
 
-// lockPoll is how often a lock that another process has is tried again.
+// lockPoll is how often a held lock is tried again.
 const lockPoll = 50 * time.Millisecond
 
-// lock takes the lock of a repository's mirror: first among the goroutines of this process, then among processes by a
-// file lock, which the kernel releases when its owner dies.
+// lock takes the lock of a repository's mirror, among goroutines and processes. The kernel releases it when its owner
+// dies.
 func (m *Mirrors) lock(ctx context.Context, id int64) (unlock func(), err error) {
-	select {
-	case m.slot(id) <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for a mirror: %w", context.Cause(ctx))
-	}
-	unlock, err = m.lockFile(id)
-	for errors.Is(err, remote.ErrLocked) && ctx.Err() == nil {
+	for {
+		unlock, err := m.tryLock(id)
+		if !errors.Is(err, remote.ErrLocked) {
+			return unlock, err
+		}
 		select {
 		case <-time.After(lockPoll):
 		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for a mirror: %w", context.Cause(ctx))
 		}
-		unlock, err = m.lockFile(id)
 	}
-	if errors.Is(err, remote.ErrLocked) {
-		err = fmt.Errorf("waiting for a mirror: %w", context.Cause(ctx))
-	}
-	if err != nil {
-		<-m.slot(id)
-	}
-	return unlock, err
 }
 
 // tryLock is lock without waiting; it returns remote.ErrLocked if the lock is held.
 func (m *Mirrors) tryLock(id int64) (unlock func(), err error) {
-	select {
-	case m.slot(id) <- struct{}{}:
-	default:
-		return nil, remote.ErrLocked
-	}
-	if unlock, err = m.lockFile(id); err != nil {
-		<-m.slot(id)
-	}
-	return unlock, err
-}
-
-// slot holds an element while a goroutine of this process has the lock.
-func (m *Mirrors) slot(id int64) chan struct{} {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.locks[id] == nil {
-		m.locks[id] = make(chan struct{}, 1)
-	}
-	return m.locks[id]
-}
-
-// lockFile takes the lock among processes. unlock also releases the slot.
-func (m *Mirrors) lockFile(id int64) (unlock func(), err error) {
 	f, err := remote.LockFile(filepath.Join(m.config.Dir, strconv.FormatInt(id, 10)+".lock"), false)
 	if err != nil {
 		return nil, fmt.Errorf("the lock of a mirror: %w", err)
 	}
-	return func() { f.Close(); <-m.slot(id) }, nil
+	return func() { _ = f.Close() }, nil
 }

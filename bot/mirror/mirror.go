@@ -46,9 +46,8 @@ type Mirrors struct {
 	git    runner
 
 	mu    sync.Mutex
-	locks map[int64]chan struct{} // held: one element
-	repos map[string]forge.Repo   // by the git directory that Fetch returned
-	sizes map[string]int64        // in bytes, by the git directory, as far as they were measured
+	repos map[string]forge.Repo // by the git directory that Fetch returned
+	sizes map[string]int64      // in bytes, by the git directory, as far as they were measured
 }
 
 // New prepares the folder. Its errors name what is wrong with the configuration.
@@ -75,7 +74,7 @@ func New(c Config) (*Mirrors, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Mirrors{config: c, git: runner{path: git, home: c.Dir}, locks: map[int64]chan struct{}{},
+	return &Mirrors{config: c, git: runner{path: git, home: c.Dir},
 		repos: map[string]forge.Repo{}, sizes: map[string]int64{}}, nil
 }
 

@@ -88,7 +88,8 @@ func (s *session) download(ctx context.Context, r request) error {
 	c := s.network(slices.Concat(args, []string{"--end-of-options", from}, r.specs))
 	c.watch = func() error { return s.withinSize(ctx) }
 	if s.partial {
-		c.config = promisor(s.address, cmp.Or(r.filter, smallFiles))
+		c.config = []string{"remote." + origin + ".url", s.address, "remote." + origin + ".promisor", "true",
+			"remote." + origin + ".partialCloneFilter", cmp.Or(r.filter, smallFiles)}
 	}
 	if len(r.ids) > 0 {
 		c.stdin = strings.Join(r.ids, "\n") + "\n"
@@ -153,14 +154,13 @@ func (s *session) probe(ctx context.Context) (moved bool, err error) {
 	if wait, why, ok := github.WaitOf(resp, time.Now()); ok {
 		return false, &forge.RetryLater{After: wait, Reason: why}
 	}
-	switch code := resp.StatusCode; {
-	case code == http.StatusOK:
+	switch code := resp.StatusCode; code {
+	case http.StatusOK:
 		return false, nil
-	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusNotFound ||
-		code == http.StatusGone || code == http.StatusUnavailableForLegalReasons:
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
+		http.StatusUnavailableForLegalReasons:
 		return false, &Denied{Repo: s.repo.String(), Status: code}
-	case code == http.StatusMovedPermanently || code == http.StatusFound || code == http.StatusTemporaryRedirect ||
-		code == http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 		to, err := resp.Location()
 		if err != nil || to.Host != req.URL.Host || to.Scheme != req.URL.Scheme || !strings.HasSuffix(to.Path, "/info/refs") {
 			return false, fmt.Errorf("%s redirects to another server; this redirect is not followed", s.repo)

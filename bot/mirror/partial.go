@@ -51,15 +51,6 @@ const (
 	maxRounds = 3
 )
 
-// promisor is the configuration of a call that fetches into a partial mirror.
-func promisor(address, filter string) []string {
-	return []string{
-		"remote." + origin + ".url", address,
-		"remote." + origin + ".promisor", "true",
-		"remote." + origin + ".partialCloneFilter", filter,
-	}
-}
-
 // isPartial reports whether a mirror is a partial one.
 func isPartial(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, partialFile))
@@ -151,8 +142,7 @@ func (s *session) listed(ctx context.Context, commits, have []string) (ids []str
 // objects fetches objects by their ids, and nothing else.
 func (s *session) objects(ctx context.Context, ids []string) error {
 	for part := range slices.Chunk(ids, atOnce) {
-		err := s.online(ctx, request{ids: part})
-		if err != nil {
+		if err := s.online(ctx, request{ids: part}); err != nil {
 			return err
 		}
 	}

@@ -241,11 +241,14 @@ func (a *asker) mayRead(ctx context.Context, address string) (bool, error) {
 
 // areReaders asks GitHub whether all authors may read a repository. a.mu is locked.
 func (a *asker) areReaders(ctx context.Context, repo forge.Repo) (bool, error) {
-	authors, err := a.who(ctx)
-	if err != nil || len(authors) == 0 {
-		return false, err
+	if !a.known {
+		list, err := a.change.Authors(ctx)
+		if err != nil {
+			return false, err
+		}
+		a.authors, a.known = slices.Compact(slices.Sorted(slices.Values(list))), true
 	}
-	for _, login := range authors {
+	for _, login := range a.authors {
 		level, err := a.c.Client.Permission(ctx, repo, login)
 		if forge.IsGone(err) || err == nil && level == "none" {
 			return false, nil
@@ -254,19 +257,7 @@ func (a *asker) areReaders(ctx context.Context, repo forge.Repo) (bool, error) {
 			return false, err
 		}
 	}
-	return true, nil
-}
-
-// who returns the authors of the change. a.mu is locked.
-func (a *asker) who(ctx context.Context) ([]string, error) {
-	if !a.known {
-		list, err := a.change.Authors(ctx)
-		if err != nil {
-			return nil, err
-		}
-		a.authors, a.known = slices.Compact(slices.Sorted(slices.Values(list))), true
-	}
-	return a.authors, nil
+	return len(a.authors) > 0, nil
 }
 
 // logged is a fetcher that logs what could not be had, and reduces the time that is left for fetching.

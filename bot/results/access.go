@@ -253,21 +253,18 @@ func (a *Access) mayRead(ctx context.Context, repo forge.Repo, account forge.Acc
 		return false, store.Span{}, err
 	}
 	a.presences.Put(of(repo), now, counts)
-	may := false
-	switch {
-	case now.gone:
-	case !now.private:
-		may = true
-	default:
-		if may, err = a.config.Hub.MayRead(ctx, now.repo, account); err != nil && !forge.IsGone(err) {
+	may := !now.gone
+	if may && now.private {
+		may, err = a.config.Hub.MayRead(ctx, now.repo, account)
+		if may = may && err == nil; err != nil && !forge.IsGone(err) {
 			return false, store.Span{}, err
 		}
-		may = may && err == nil
 	}
+	counts = store.Span{From: asked, Life: a.config.TTL}
 	if !may {
-		return false, store.Span{From: asked, Life: min(a.config.TTL, refusalTTL)}, nil
+		counts.Life = min(counts.Life, refusalTTL)
 	}
-	return true, store.Span{From: asked, Life: a.config.TTL}, nil
+	return may, counts, nil
 }
 
 var errSpare = errors.New("GitHub's hourly rate limit is nearly used up; the rest is reserved for checks")

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,7 +69,7 @@ type Handler struct {
 	config  Config
 	pages   *store.Cache[string, *readyPage]
 	looks   *store.Cache[string, any] // what the store said
-	assets  map[string]asset
+	assets  map[string]asset          // by their names, which change with their content
 	readers chan struct{}
 	missing *readyPage
 	busy    *readyPage
@@ -97,7 +96,11 @@ func New(c Config) *Handler {
 		_ = writeMessage(&b, output.Frame{Static: c.Base + "/static/"}, title, text) // into memory, and of what is known here
 		return newPage(status, b.Bytes())
 	}
-	return &Handler{config: c, assets: packedAssets(), readers: make(chan struct{}, maxReaders),
+	assets := map[string]asset{}
+	for _, a := range output.Assets() {
+		assets[a.Name] = asset{newPacked(a.Data), a.Type}
+	}
+	return &Handler{config: c, assets: assets, readers: make(chan struct{}, maxReaders),
 		pages: store.NewCache[string](store.CacheConfig[*readyPage]{Limit: pagesBytes, Weight: (*readyPage).size, Now: c.Now,
 			Places: make(chan struct{}, renderings), Most: renderings + pagesWaiting, Wait: busyWait, Timeout: makeTimeout}),
 		looks: store.NewCache[string](store.CacheConfig[any]{Limit: maxLooked, Weight: lookedSize, Now: c.Now,
@@ -114,17 +117,13 @@ func New(c Config) *Handler {
 func (p *readyPage) size() int64 { return int64(len(p.body.data)) + 512 }
 
 func newPage(status int, html []byte) *readyPage {
-	sum := sha256.Sum256(html)
-	return &readyPage{status: status, body: newPacked(html), tag: hex.EncodeToString(sum[:12])}
+	return &readyPage{status: status, body: newPacked(html), tag: sumOf(html)[:24]}
 }
 
 // Patterns are those of http.ServeMux that the handler serves.
 func (h *Handler) Patterns() (all []string) {
-	for _, path := range []string{"/r/", "/o/", "/static/"} {
-		all = append(all, path)
-		if h.config.Base != "" {
-			all = append(all, h.config.Base+path)
-		}
+	for _, base := range slices.Compact([]string{"", h.config.Base}) {
+		all = append(all, base+"/r/", base+"/o/", base+"/static/")
 	}
 	return all
 }
@@ -230,15 +229,6 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, p *readyPage, cac
 type asset struct {
 	body packed
 	kind string
-}
-
-// packedAssets are the files of the pages by their names, which change with their content.
-func packedAssets() map[string]asset {
-	all := map[string]asset{}
-	for _, a := range output.Assets() {
-		all[a.Name] = asset{newPacked(a.Data), a.Type}
-	}
-	return all
 }
 
 // asset answers with a file, which may be cached forever: a file with other content has another name.

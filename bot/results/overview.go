@@ -200,10 +200,10 @@ func exceptionsOf(rep *report.Report) []Exception {
 		list[i].Expired, list[i].Unused = u.Expired, u.Unused
 	}
 	slices.SortFunc(list, func(a, b Exception) int {
-		return cmp.Or(compareBool(a.Expires.IsZero(), b.Expires.IsZero()), a.Expires.Compare(b.Expires),
-			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
+		return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
-	return list
+	ends := slices.IndexFunc(list, func(e Exception) bool { return !e.Expires.IsZero() })
+	return slices.Concat(list[max(ends, 0):], list[:max(ends, 0)]) // those that never end come last
 }
 
 // prune removes entries that are older than results are kept.

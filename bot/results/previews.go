@@ -52,10 +52,10 @@ func (s *Store) listPreview(ctx context.Context, m *Meta) error {
 	}
 	data, err := json.Marshal(PreviewResult{Repository: m.Repository, Number: m.Of.Number, ID: m.ID, Head: m.Head, Conclusion: m.Conclusion,
 		Title: m.Title, Completed: m.Completed})
-	if err != nil {
-		return fmt.Errorf("storing a preview: %w", err)
+	if err == nil {
+		err = s.index.Put(ctx, previewKey(*m.Of, m.Repository.ID), data)
 	}
-	return s.index.Put(ctx, previewKey(*m.Of, m.Repository.ID), data)
+	return err
 }
 
 // Previews returns the previews of a repository's pull requests in other repositories, at most maxAsked. Those of the

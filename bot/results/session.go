@@ -5,10 +5,8 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -50,10 +48,7 @@ func secret() string {
 }
 
 // digest returns the hash under which the store has a secret, so that it does not contain the secret itself.
-func digest(kind, secret string) string {
-	sum := sha256.Sum256([]byte(kind + " " + secret))
-	return hex.EncodeToString(sum[:])
-}
+func digest(kind, secret string) string { return sumOf([]byte(kind + " " + secret)) }
 
 // holder returns the prefix of the names of all sessions of an account.
 func holder(account int64) string { return "session." + strconv.FormatInt(account, 10) }

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,10 +107,7 @@ type Stored struct {
 // ID derives the id of a result from the external id of its check run: 32 hexadecimal digits. The same job with the
 // same result has the same id, so that a repeated job replaces the result of a killed process. The id is no secret: a
 // Guard decides who may see a page.
-func ID(externalID string) string {
-	sum := sha256.Sum256([]byte(externalID))
-	return hex.EncodeToString(sum[:16])
-}
+func ID(externalID string) string { return sumOf([]byte(externalID))[:32] }
 
 // Path returns the path of the page of a result, below the public address. Each result has its own page, so an older
 // check run continues to show its result. ResultsPath leads to the newest result of a commit.
@@ -187,9 +183,11 @@ func pack(m *Meta, rep *report.Report, limit int) ([]byte, error) {
 		return slices.Contains(essential(), name)
 	})
 	slices.SortFunc(drop, func(a, b string) int {
-		return cmp.Or(compareBool(a == excerpts, b == excerpts), cmp.Compare(len(fields[b]), len(fields[a])),
-			cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(len(fields[b]), len(fields[a])), cmp.Compare(a, b))
 	})
+	if last := slices.Index(drop, excerpts); last >= 0 {
+		drop = append(slices.Delete(drop, last, last+1), excerpts)
+	}
 	for _, name := range drop {
 		if size <= limit {
 			break
@@ -207,16 +205,6 @@ func pack(m *Meta, rep *report.Report, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("packing a report: %w", err)
 	}
 	return data, nil
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // readJSON decodes a stored record. Fields whose type differs in another version stay empty.
@@ -240,16 +228,10 @@ func compress(data []byte) []byte {
 func decompress(data []byte, limit int64) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("decompressing: %w", err)
+		return nil, err
 	}
-	out, err := io.ReadAll(io.LimitReader(r, limit))
-	if err != nil {
-		return nil, fmt.Errorf("decompressing: %w", err)
-	}
-	return out, nil
+	return io.ReadAll(io.LimitReader(r, limit))
 }
 
-func sumOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
+// sumOf returns the SHA-256 of data, hexadecimal.
+func sumOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }

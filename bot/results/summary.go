@@ -86,10 +86,7 @@ func decodeSummary(data []byte, repository int64) *Summary {
 // summary returns nil if there is no readable summary.
 func (s *Store) summary(ctx context.Context, repository int64) (*Summary, error) {
 	data, _, err := s.index.Get(ctx, summaryKey(repository))
-	if err != nil {
-		return nil, err
-	}
-	return decodeSummary(data, repository), nil
+	return decodeSummary(data, repository), err
 }
 
 // Find returns the repository that has a name, or had it last. It returns ErrNone if the App reaches no such

@@ -153,7 +153,9 @@ func (l landlock) confineFiles(s setup) error {
 	if err != nil {
 		return err
 	}
-	read := append([]string{"/dev/urandom"}, zoneFiles()...)
+	read := []string{"/dev/urandom",
+		// where package time looks for time zones, which policies may use
+		"/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"}
 	if self, err := os.Executable(); err == nil { // the cache identifies builds by this file
 		read = append(read, self)
 	}
@@ -263,9 +265,4 @@ func isScript(file string) (bool, error) {
 	var begin [2]byte
 	_, err = f.Read(begin[:])
 	return string(begin[:]) == "#!", err
-}
-
-// zoneFiles returns the files in which package time looks for time zones, which policies may use.
-func zoneFiles() []string {
-	return []string{"/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"}
 }

@@ -122,10 +122,7 @@ func (s *Sandbox) Restarts() int64 { return s.restarts.Load() }
 // Inspect inspects a change in the child, see report.Inspection. Its limits and errors are those of Run.
 func (s *Sandbox) Inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
 	a, err := s.job(ctx, request{Inspect: true, Change: &change})
-	if err != nil {
-		return nil, err
-	}
-	return a.Inspection, nil
+	return a.Inspection, err
 }
 
 // Run checks one change in the child. Its time limit counts from when the child is free.
@@ -135,27 +132,21 @@ func (s *Sandbox) Inspect(ctx context.Context, change report.Change) (*report.In
 // errors read as sentences for people and hold no host paths.
 func (s *Sandbox) Run(ctx context.Context, change report.Change) (*report.Report, error) {
 	a, err := s.job(ctx, request{Change: &change})
-	if err != nil {
-		return nil, err
-	}
-	return a.Report, nil
+	return a.Report, err
 }
 
 // Show answers a query in the child. Its limits and errors are those of Run.
 func (s *Sandbox) Show(ctx context.Context, query report.Query) (*report.Showing, error) {
 	query.Git = cmp.Or(query.Git, s.cfg.Git)
 	a, err := s.job(ctx, request{Query: &query})
-	if err != nil {
-		return nil, err
-	}
-	return a.Showing, nil
+	return a.Showing, err
 }
 
 // maxWhole limits how often a job is done, since it requests all missing history at once.
 const maxWhole = 3
 
-// job runs a request in a child; the caller must not use the change meanwhile.
-func (s *Sandbox) job(ctx context.Context, q request) (a *answer, err error) {
+// job runs a request in a child; the caller must not use the change meanwhile. An error comes with the zero answer.
+func (s *Sandbox) job(ctx context.Context, q request) (a answer, err error) {
 	err = s.whole(ctx, q.Change, func() error {
 		a, err = s.once(ctx, q)
 		return err
@@ -180,20 +171,20 @@ func (s *Sandbox) whole(ctx context.Context, change *report.Change, do func() er
 }
 
 // once does a job in the child of a seat.
-func (s *Sandbox) once(ctx context.Context, q request) (*answer, error) {
+func (s *Sandbox) once(ctx context.Context, q request) (answer, error) {
 	owner := ""
 	if q.Change != nil && s.cfg.Owned != nil {
 		owner = q.Change.Owner
 	}
 	at, err := s.acquire(ctx, owner)
 	if err != nil {
-		return nil, err
+		return answer{}, err
 	}
 	defer s.release(at)
 	return at.do(ctx, owner, q)
 }
 
-func (s *seat) do(ctx context.Context, owner string, q request) (*answer, error) {
+func (s *seat) do(ctx context.Context, owner string, q request) (answer, error) {
 	job, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errTimeout)
 	defer cancel()
 
@@ -209,7 +200,7 @@ func (s *seat) do(ctx context.Context, owner string, q request) (*answer, error)
 	if s.child == nil {
 		if err := s.start(job, owner); err != nil {
 			s.end(ctx, "it could not be started")
-			return nil, s.explain(ctx, err)
+			return answer{}, s.explain(ctx, err)
 		}
 	}
 	if q.Change != nil {
@@ -222,13 +213,13 @@ func (s *seat) do(ctx context.Context, owner string, q request) (*answer, error)
 	if err := s.exchange(job, c, q, &a); err != nil {
 		err = s.explain(ctx, s.diagnose(c, err))
 		s.end(ctx, err.Error())
-		return nil, err
+		return answer{}, err
 	}
 	c.tidy()
 	if err := s.settle(q, &a); err != nil {
-		return nil, err
+		return answer{}, err
 	}
-	return &a, nil
+	return a, nil
 }
 
 // settle converts an answer to an error of the job, and replaces a child that must not be used again.

@@ -75,7 +75,7 @@ func (b *Bucket) open(ctx context.Context) (jetstream.KeyValue, jetstream.Stream
 	// The client's own function for creating a bucket allows reads from any server, which may return outdated values.
 	config := b.config
 	config.Name = bucketPrefix + config.Name
-	config.Subjects = []string{"$KV." + b.config.Name + ".>"}
+	config.Subjects = []string{b.subject(">")}
 	config.MaxMsgsPerSubject = 1
 	if config.MaxBytes == 0 {
 		config.Discard = jetstream.DiscardNew
@@ -94,58 +94,57 @@ func (b *Bucket) open(ctx context.Context) (jetstream.KeyValue, jetstream.Stream
 	return kv, stream, nil
 }
 
-// Get returns the value of a key and its revision; nil and zero if there is none.
-func (b *Bucket) Get(ctx context.Context, key string) (value []byte, revision uint64, err error) {
-	kv, _, err := b.open(ctx)
-	var entry jetstream.KeyValueEntry
+// do opens the bucket and repeats a request to it. doing says in errors what the request is for.
+func (b *Bucket) do(ctx context.Context, doing string,
+	request func(context.Context, jetstream.KeyValue, jetstream.Stream) error) error {
+	kv, stream, err := b.open(ctx)
 	if err == nil {
-		entry, err = get(ctx, kv, key)
+		err = do(ctx, func(ctx context.Context) error { return request(ctx, kv, stream) })
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("reading from the bucket %s: %w", b.config.Name, err)
+		return fmt.Errorf("%s the bucket %s: %w", doing, b.config.Name, err)
 	}
-	if entry == nil {
-		return nil, 0, nil
-	}
-	return entry.Value(), entry.Revision(), nil
+	return nil
+}
+
+// Get returns the value of a key and its revision; nil and zero if there is none.
+func (b *Bucket) Get(ctx context.Context, key string) (value []byte, revision uint64, err error) {
+	err = b.do(ctx, "reading from", func(ctx context.Context, kv jetstream.KeyValue, _ jetstream.Stream) error {
+		entry, err := kv.Get(ctx, key)
+		switch {
+		case errors.Is(err, jetstream.ErrKeyNotFound):
+			return nil
+		case err == nil:
+			value, revision = entry.Value(), entry.Revision()
+		}
+		return err
+	})
+	return value, revision, err
 }
 
 // Put stores a value, on disk before it returns.
 func (b *Bucket) Put(ctx context.Context, key string, value []byte) error {
-	kv, _, err := b.open(ctx)
-	if err == nil {
-		err = do(ctx, func(ctx context.Context) error {
-			_, err := kv.Put(ctx, key, value)
-			return err
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("storing in the bucket %s: %w", b.config.Name, err)
-	}
-	return nil
+	return b.do(ctx, "storing in", func(ctx context.Context, kv jetstream.KeyValue, _ jetstream.Stream) error {
+		_, err := kv.Put(ctx, key, value)
+		return err
+	})
 }
 
 // Update is Put if the key has the given revision; zero means that the key must not exist. It reports whether the value
 // was stored. It may return false for a stored value if the answer was lost.
 func (b *Bucket) Update(ctx context.Context, key string, value []byte, revision uint64) (stored bool, err error) {
-	kv, _, err := b.open(ctx)
-	if err == nil {
-		err = do(ctx, func(ctx context.Context) (err error) {
-			if revision == 0 {
-				_, err = kv.Create(ctx, key, value)
-			} else {
-				_, err = kv.Update(ctx, key, value, revision)
-			}
-			return err
-		})
-	}
-	switch {
-	case err == nil:
-		return true, nil
-	case isConflict(err) || errors.Is(err, jetstream.ErrKeyExists):
+	err = b.do(ctx, "storing in", func(ctx context.Context, kv jetstream.KeyValue, _ jetstream.Stream) (err error) {
+		if revision == 0 {
+			_, err = kv.Create(ctx, key, value)
+		} else {
+			_, err = kv.Update(ctx, key, value, revision)
+		}
+		return err
+	})
+	if isConflict(err) || errors.Is(err, jetstream.ErrKeyExists) {
 		return false, nil
 	}
-	return false, fmt.Errorf("storing in the bucket %s: %w", b.config.Name, err)
+	return err == nil, err
 }
 
 // changeTries limits how often a value is read again because another process changed it.
@@ -174,44 +173,35 @@ func Change(ctx context.Context, values Values, key string, edit func([]byte) ([
 
 // delete removes a key by a marker; an option can require a revision.
 func (b *Bucket) delete(ctx context.Context, key string, options ...jetstream.KVDeleteOpt) error {
-	kv, _, err := b.open(ctx)
-	if err == nil {
-		err = do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, key, options...) })
-	}
-	return err
+	return b.do(ctx, "removing from", func(ctx context.Context, kv jetstream.KeyValue, _ jetstream.Stream) error {
+		return kv.Purge(ctx, key, options...)
+	})
 }
+
+// subject returns the subject of the values that a filter fits.
+func (b *Bucket) subject(filter string) string { return "$KV." + b.config.Name + "." + filter }
 
 // Keys returns the keys that a filter fits, in no order.
 func (b *Bucket) Keys(ctx context.Context, filter string) (keys []string, err error) {
-	_, stream, err := b.open(ctx)
 	var info *jetstream.StreamInfo
-	subjects := "$KV." + b.config.Name + "."
-	if err == nil {
-		info, err = ask(ctx, requestFor, func(ctx context.Context) (*jetstream.StreamInfo, error) {
-			return stream.Info(ctx, jetstream.WithSubjectFilter(subjects+filter))
-		})
-	}
+	err = b.do(ctx, "listing", func(ctx context.Context, _ jetstream.KeyValue, stream jetstream.Stream) (err error) {
+		info, err = stream.Info(ctx, jetstream.WithSubjectFilter(b.subject(filter)))
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("listing the bucket %s: %w", b.config.Name, err)
+		return nil, err
 	}
 	for subject := range info.State.Subjects {
-		keys = append(keys, strings.TrimPrefix(subject, subjects))
+		keys = append(keys, strings.TrimPrefix(subject, b.subject("")))
 	}
 	return keys, nil
 }
 
 // Remove removes the keys that a filter fits, if any.
 func (b *Bucket) Remove(ctx context.Context, filter string) error {
-	_, stream, err := b.open(ctx)
-	if err == nil {
-		err = do(ctx, func(ctx context.Context) error {
-			return stream.Purge(ctx, jetstream.WithPurgeSubject("$KV."+b.config.Name+"."+filter))
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("removing from the bucket %s: %w", b.config.Name, err)
-	}
-	return nil
+	return b.do(ctx, "removing from", func(ctx context.Context, _ jetstream.KeyValue, stream jetstream.Stream) error {
+		return stream.Purge(ctx, jetstream.WithPurgeSubject(b.subject(filter)))
+	})
 }
 
 // readRecord decodes a JSON value. One that cannot be decoded counts as missing.
@@ -344,17 +334,6 @@ func remove(ctx context.Context, stream jetstream.Stream, seq uint64) error {
 		return fmt.Errorf("removing message %d: %w", seq, err)
 	}
 	return nil
-}
-
-// get is kv.Get, repeated; nil when the key does not exist.
-func get(ctx context.Context, kv jetstream.KeyValue, key string) (jetstream.KeyValueEntry, error) {
-	return ask(ctx, requestFor, func(ctx context.Context) (jetstream.KeyValueEntry, error) {
-		entry, err := kv.Get(ctx, key)
-		if errors.Is(err, jetstream.ErrKeyNotFound) {
-			return nil, nil
-		}
-		return entry, err
-	})
 }
 
 const (

@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -94,42 +97,24 @@ func (c counts) try(tries int) (n, of int) {
 
 func (q *Queue) counted(ctx context.Context, key Key, seq uint64) (counts, error) {
 	c, _, err := readRecord[counts](ctx, q.state, "tries."+key.String())
-	if err != nil {
-		return counts{}, fmt.Errorf("reading the state of job %s: %w", key, err)
-	}
 	if c.Seq != seq { // an unreadable record is as good as none: the job then gets some tries too many
-		return counts{Seq: seq}, nil
+		c = counts{Seq: seq}
 	}
-	return c, nil
+	return c, err
 }
 
 func (q *Queue) count(ctx context.Context, key Key, c counts) error {
-	if err := writeRecord(ctx, q.state, "tries."+key.String(), c); err != nil {
-		return fmt.Errorf("storing the state of job %s: %w", key, err)
-	}
-	return nil
+	return writeRecord(ctx, q.state, "tries."+key.String(), c)
 }
 
-// demand stores a request for a fresh check run until a job of the key is done, since a newer job without the request
-// may replace the one that has it.
-func (q *Queue) demand(ctx context.Context, key Key, id string) error {
-	if err := q.state.Put(ctx, "demand."+key.String(), []byte(id)); err != nil {
-		return fmt.Errorf("storing the demand for job %s: %w", key, err)
-	}
-	return nil
-}
-
-// demanded adds a stored request to a job.
+// demanded adds the stored request for a fresh check run to a job, see Publish.
 func (q *Queue) demanded(ctx context.Context, job *Job) error {
 	id, revision, err := q.state.Get(ctx, "demand."+job.Key.String())
-	if err != nil {
-		return fmt.Errorf("reading the state of job %s: %w", job.Key, err)
-	}
 	if revision != 0 {
 		job.Message.Fresh, job.Message.Missing, job.Message.Demand = true, false, string(id)
 		job.demand = revision
 	}
-	return nil
+	return err
 }
 
 // fulfil removes the request that a job fulfilled, unless there is a newer one. If that fails, the next job finds the
@@ -143,20 +128,134 @@ func (q *Queue) fulfil(ctx context.Context, job *Job) {
 // text and setText read and write the texts of a job's worker; see Job.Note and Job.Mark.
 func (q *Queue) text(ctx context.Context, kind string, key Key) (string, error) {
 	text, _, err := q.state.Get(ctx, kind+"."+key.String())
-	if err != nil {
-		return "", fmt.Errorf("reading the %s of job %s: %w", kind, key, err)
-	}
-	return string(text), nil
+	return string(text), err
 }
 
-func (q *Queue) setText(ctx context.Context, kind string, key Key, text string) (err error) {
+func (q *Queue) setText(ctx context.Context, kind string, key Key, text string) error {
 	if text == "" {
-		err = q.state.delete(ctx, kind+"."+key.String())
-	} else {
-		err = q.state.Put(ctx, kind+"."+key.String(), []byte(text))
+		return q.state.delete(ctx, kind+"."+key.String())
 	}
+	return q.state.Put(ctx, kind+"."+key.String(), []byte(text))
+}
+
+const (
+	// settleTimeout limits storing the outcome of a job when the process ends.
+	settleTimeout = 5 * time.Second
+	minLater      = time.Second
+	maxLater      = 2 * time.Hour
+)
+
+// errYielded ends the work on a job whose worker is for another installation.
+var errYielded = errors.New("the worker was given to another installation")
+
+// process works on the newest job of a key, if there is one and no other process works on it.
+func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handler) outcome {
+	soon := outcome{again: time.Now().Add(q.config.Occupied)}
+	held, err := q.acquire(ctx, key, owner)
+	if err != nil && ctx.Err() == nil {
+		q.config.Log.Warn("a job could not be taken", "job", key.String(), "error", err)
+	}
+	if held == nil {
+		return soon
+	}
+	var o outcome
+	// The outcome is stored under the lease, also after ctx ended.
+	lost := held.during(ctx, func(working, keeping context.Context) { o, err = q.work(working, keeping, key, handle) })
+	if err != nil && ctx.Err() == nil {
+		q.config.Log.Warn("the job queue does not answer; the job will be tried again", "job", key.String(), "error", err)
+	}
+	if err != nil || lost {
+		o.again = soon.again
+	}
+	if ctx.Err() != nil {
+		q.wake(key.Installation) // of the others
+	}
+	return o
+}
+
+// work is the part of process under the lease of the key. keeping ends with the lease; ctx may end before.
+func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (outcome, error) {
+	msg, err := last(ctx, q.stream, key.natsSubject())
+	if err != nil || msg == nil {
+		return outcome{}, err
+	}
+	c, err := q.counted(ctx, key, msg.Sequence)
 	if err != nil {
-		return fmt.Errorf("storing the %s of job %s: %w", kind, key, err)
+		return outcome{}, err
 	}
-	return nil
+	if until := c.waits(time.Now()); !until.IsZero() {
+		return outcome{seq: msg.Sequence, again: until}, nil
+	}
+	c.Begun++ // on disk before the work begins: the process may die of it
+	if err := q.count(ctx, key, c); err != nil {
+		return outcome{}, err
+	}
+	job := &Job{Key: key, queue: q, seq: msg.Sequence}
+	job.Try, job.Tries = c.try(q.config.Tries)
+	// What cannot be read leaves a job without hints; its key is enough to work on.
+	_ = json.Unmarshal(msg.Data, &job.Message)
+	if err := q.demanded(ctx, job); err != nil {
+		return outcome{}, err
+	}
+
+	err = guard(ctx, job, handle)
+	if ctx.Err() != nil {
+		brief, done := context.WithTimeout(keeping, settleTimeout)
+		defer done()
+		keeping = brief
+	}
+	var later *Later
+	switch {
+	case keeping.Err() != nil:
+		return outcome{}, nil // who has the lease now decides
+	case err == nil:
+		q.fulfil(keeping, job)
+		if err := remove(keeping, q.stream, job.seq); err != nil {
+			return outcome{}, fmt.Errorf("a finished job could not be taken off the queue and runs again: %w", err)
+		}
+		return outcome{}, nil
+	case ctx.Err() != nil:
+		c.Pardons++
+		return outcome{seq: msg.Sequence, again: time.Now()}, q.count(keeping, key, c)
+	case errors.As(err, &later):
+		after := min(max(later.After, minLater), maxLater)
+		c.Pardons++
+		c.Until = time.Now().Add(after)
+		o := outcome{seq: msg.Sequence, again: c.Until}
+		if later.Pause {
+			o.pause = after
+		}
+		return o, q.count(keeping, key, c)
+	default:
+		c.Errors++
+		c.Until = time.Now().Add(q.config.Backoff[min(job.Try, len(q.config.Backoff))-1])
+		return outcome{seq: msg.Sequence, again: c.Until}, q.count(keeping, key, c)
+	}
+}
+
+// waits returns until when a job must not begin, because it is postponed, gone, or running in another process. The zero
+// time: it may begin.
+func (q *Queue) waits(ctx context.Context, key Key, now time.Time) (time.Time, error) {
+	occupied := now.Add(q.config.Occupied)
+	if _, held, err := q.leases.Get(ctx, key.String()); err != nil || held != 0 {
+		return occupied, err
+	}
+	seq, err := q.newest(ctx, key)
+	if err != nil || seq == 0 {
+		return occupied, err
+	}
+	c, err := q.counted(ctx, key, seq)
+	return c.waits(now), err
+}
+
+// guard converts a panic of the handler to an error, so that the process continues.
+func guard(ctx context.Context, job *Job, handle Handler) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			job.queue.config.Log.Error("panic while working on a job", "job", job.Key.String(),
+				"panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return handle(ctx, job)
 }

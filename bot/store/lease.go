@@ -49,15 +49,15 @@ func (q *Queue) acquire(ctx context.Context, key Key, owner string) (*lease, err
 func (l *lease) again(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	entry, err := get(ctx, l.queue.leases.kv, l.key)
+	owner, revision, err := l.queue.leases.Get(ctx, l.key)
 	switch {
 	case err != nil:
 		return err
-	case entry == nil || string(entry.Value()) != l.owner:
+	case string(owner) != l.owner:
 		return errLost
 	}
 	begun := time.Now()
-	revision, err := l.queue.leases.kv.Update(ctx, l.key, []byte(l.owner), entry.Revision())
+	revision, err = l.queue.leases.kv.Update(ctx, l.key, []byte(l.owner), revision)
 	if err == nil {
 		l.revision, l.renewed = revision, begun
 	}
@@ -94,8 +94,8 @@ func (l *lease) release(ctx context.Context) {
 		return
 	}
 	// The last renewal may have been stored although its answer did not arrive.
-	if entry, err := get(ctx, l.queue.leases.kv, l.key); err == nil && entry != nil && string(entry.Value()) == l.owner {
-		_ = remove(ctx, l.queue.leases.stream, entry.Revision())
+	if owner, revision, err := l.queue.leases.Get(ctx, l.key); err == nil && string(owner) == l.owner {
+		_ = remove(ctx, l.queue.leases.stream, revision)
 	}
 }
 

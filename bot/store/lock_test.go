@@ -43,11 +43,11 @@ func TestLockTimesOut(t *testing.T) {
 	shared := Key{Installation: 7, Repository: 11, Commit: "0123456789abcdef0123456789abcdef01234567"}
 	job := &Job{Key: one, queue: q, seq: 1}
 	err := job.Exclusively(t.Context(), shared, func(ctx context.Context) error {
-		entry, err := get(ctx, q.leases.kv, shared.String())
+		_, revision, err := q.leases.Get(ctx, shared.String())
 		if err != nil {
 			return err
 		}
-		if err := remove(ctx, q.leases.stream, entry.Revision()); err != nil {
+		if err := remove(ctx, q.leases.stream, revision); err != nil {
 			return err
 		}
 		if held, err := q.acquire(ctx, shared, "another"); held == nil {

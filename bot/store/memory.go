@@ -28,31 +28,25 @@ type Memory struct {
 // job is only a key and may be merged with another one, so it cannot carry the request.
 func (m *Memory) AskDrafts(ctx context.Context, repository int64, head string) error {
 	name, err := draftsName(repository, head)
-	if err == nil {
-		err = m.state.Put(ctx, name, nil)
-	}
 	if err != nil {
-		return fmt.Errorf("storing that drafts are wanted: %w", err)
+		return err
 	}
-	return nil
+	return m.state.Put(ctx, name, nil)
 }
 
 // DraftsAsked reports whether drafts were requested for a commit.
 func (m *Memory) DraftsAsked(ctx context.Context, repository int64, head string) (bool, error) {
 	name, err := draftsName(repository, head)
-	var revision uint64
-	if err == nil {
-		_, revision, err = m.state.Get(ctx, name)
-	}
 	if err != nil {
-		return false, fmt.Errorf("reading whether drafts are wanted: %w", err)
+		return false, err
 	}
-	return revision != 0, nil
+	_, revision, err := m.state.Get(ctx, name)
+	return revision != 0, err
 }
 
 func draftsName(repository int64, head string) (string, error) {
 	if !gitcmd.IsObjectID(head) {
-		return "", fmt.Errorf("%q is not an object id", head)
+		return "", fmt.Errorf("drafts of exceptions: %q is not an object id", head)
 	}
 	return fmt.Sprintf("drafts.%d.%s", repository, head), nil
 }
@@ -69,18 +63,12 @@ func (m *Memory) Claim(ctx context.Context, name string) (bool, error) {
 		holder, _, err = m.state.Get(ctx, name)
 		stored = string(holder) == mine
 	}
-	if err != nil {
-		return false, fmt.Errorf("claiming %q: %w", name, err)
-	}
-	return stored, nil
+	return stored, err
 }
 
 // Forget removes a claim.
 func (m *Memory) Forget(ctx context.Context, name string) error {
-	if err := m.state.delete(ctx, "claim."+name); err != nil {
-		return fmt.Errorf("removing the claim %q: %w", name, err)
-	}
-	return nil
+	return m.state.delete(ctx, "claim."+name)
 }
 
 const (
@@ -155,10 +143,7 @@ func pusherName(repository int64, number int) string { return fmt.Sprintf("%d.%d
 
 func (m *Memory) readPushers(ctx context.Context, name string) ([]string, error) {
 	data, _, err := m.pushers.Get(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return decodePushers(data), nil
+	return decodePushers(data), err
 }
 
 func decodePushers(data []byte) (known []string) {

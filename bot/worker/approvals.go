@@ -45,10 +45,6 @@ func NewApprovals(client forge.Client, git Git, pushes Pushes) *Approvals {
 	return &Approvals{client: client, git: git, pushes: pushes}
 }
 
-func sameException(a, b report.Exception) bool {
-	return a.Path == b.Path && a.Blob == b.Blob && slices.Equal(a.With, b.With)
-}
-
 // Decide returns a review for every pending exception file of the inspection, in order. It reads CODEOWNERS at
 // rulesCommit, the tip of the base branch. It fails for errors of the client, and of git except for missing commits and
 // files.
@@ -59,7 +55,9 @@ func (a *Approvals) Decide(ctx context.Context, repo forge.Repo, pr *forge.PullR
 		if e.State != report.Pending || e.Path == "" || e.Blob == "" && !e.Object {
 			continue
 		}
-		i := slices.IndexFunc(waiting, func(w report.Exception) bool { return sameException(w, e) })
+		i := slices.IndexFunc(waiting, func(w report.Exception) bool {
+			return w.Path == e.Path && w.Blob == e.Blob && slices.Equal(w.With, e.With)
+		})
 		switch {
 		case i < 0:
 			waiting = append(waiting, e)

@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path"
@@ -227,4 +229,132 @@ func refsOf(branch, defaultBranch string) []string {
 // mayHoldRules reports whether a file may hold rules, or what they are built from.
 func mayHoldRules(p string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(p))
+}
+
+// ofCommit turns a job for a commit into jobs for the open pull requests with this head. If a check was requested, it
+// also adds jobs for other subjects with a check run of ours on the commit.
+func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
+	numbers, err := w.Client.PullRequestsOfCommit(ctx, t.repo(), t.Key.Commit)
+	if gone, err := w.reachable(ctx, t, log, "commit", err); gone || err != nil {
+		return err
+	}
+	keys := map[store.Key]bool{}
+	for _, n := range numbers {
+		keys[store.Key{Installation: t.Key.Installation, Repository: t.Key.Repository, Target: forge.Target{Number: n}}] = true
+	}
+	var runs []forge.CheckRun
+	if t.Message.Fresh || t.Message.Missing {
+		if runs, err = w.Client.CheckRuns(ctx, t.repo(), t.Key.Commit); err != nil && !forge.IsGone(err) {
+			return fmt.Errorf("looking for check runs of a commit: %w", err)
+		}
+	}
+	for _, run := range runs {
+		id, foreign := forge.ParseRunID(run.ExternalID)
+		if key, err := t.Key.Of(id.Target); foreign == nil && err == nil {
+			keys[key] = true
+		}
+	}
+	for key := range keys {
+		if err := w.Jobs.Publish(ctx, key, t.Message, t.Message.Delivery); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// everything stores jobs for all heads without a result in a repository, or in a whole installation.
+func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error {
+	if wait := t.Message.After.Sub(w.Now()); wait > 0 {
+		return &store.Later{After: wait, Err: errors.New("other repositories whose rules changed are checked first")}
+	}
+	message := t.following(t.Message.At)
+	message.Missing, message.Rules = !t.Message.Rules, t.Message.Rules
+	if t.Key.Repository == 0 {
+		repos, err := w.Client.Repositories(ctx, t.Key.Installation)
+		if gone, err := w.reachable(ctx, t, log, "installation", err); gone || err != nil {
+			return err
+		}
+		for _, repo := range repos {
+			message.Owner, message.Name = repo.Owner, repo.Name
+			if err := w.Jobs.Publish(ctx, store.Key{Installation: t.Key.Installation, Repository: repo.ID, All: true}, message,
+				""); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	settings, err := w.Client.Repository(ctx, t.repo())
+	if gone, err := w.reachable(ctx, t, log, "repository", err); gone || err != nil || settings.Archived {
+		return err
+	}
+	pulls, err := w.Client.OpenPullRequests(ctx, t.repo(), "")
+	if err != nil {
+		return fmt.Errorf("listing open pull requests: %w", err)
+	}
+	key := store.Key{Installation: t.Key.Installation, Repository: t.Key.Repository}
+	for _, pr := range pulls {
+		key.Number = pr.Number
+		if err := w.Jobs.Publish(ctx, key, message, ""); err != nil {
+			return err
+		}
+	}
+	if key.Number, key.Branch = 0, settings.DefaultBranch; key.Branch == "" {
+		return nil // nothing was pushed yet
+	}
+	return w.Jobs.Publish(ctx, key, message, "")
+}
+
+// group checks the merged tree of a merge queue against its base. It has no author. The data of the event is stored for
+// later requests of the check.
+func (w *Worker) group(ctx context.Context, t Task, log *slog.Logger) error {
+	about := t.Message.Group
+	if about != nil {
+		data, err := json.Marshal(about)
+		if err != nil {
+			return fmt.Errorf("merge group: %w", err)
+		}
+		if err := t.Ledger.SetMark(ctx, string(data)); err != nil {
+			return err
+		}
+	} else {
+		text, err := t.Ledger.Mark(ctx)
+		if err != nil {
+			return err
+		}
+		if about = new(store.Group); json.Unmarshal([]byte(text), about) != nil || about.Base == "" {
+			log.Warn("the merge group is no longer known")
+			return nil
+		}
+	}
+	c := w.check(t, log.With("merge_group", t.Key.Group, "head", t.Key.Group))
+	c.head = t.Key.Group
+	if about.BaseRef != "" {
+		c.change.Branches = []string{about.BaseRef}
+	}
+	c.want.BaseSHA = about.Base
+	c.moved = func(context.Context) (bool, error) { return false, nil }
+	c.reviewedPulls = func(ctx context.Context, state mirror.State) ([]*forge.PullRequest, error) {
+		return c.grouped(ctx, state, about)
+	}
+	return c.see(ctx)
+}
+
+// grouped lists the pull requests of a merge group: the one that GitHub names, and those whose head it contains.
+func (c *check) grouped(ctx context.Context, state mirror.State, about *store.Group) ([]*forge.PullRequest, error) {
+	commits, err := c.Mirror.Commits(ctx, state.GitDir, state.MergeBase, c.head)
+	if err != nil {
+		return nil, err
+	}
+	open, err := c.Client.OpenPullRequests(ctx, c.repo, "")
+	if err != nil {
+		return nil, fmt.Errorf("listing open pull requests: %w", err)
+	}
+	slices.Sort(commits)
+	var pulls []*forge.PullRequest
+	for _, pr := range open {
+		if _, merged := slices.BinarySearch(commits, pr.HeadSHA); merged || pr.Number == about.Number {
+			pulls = append(pulls, &pr)
+		}
+	}
+	return pulls, nil
 }

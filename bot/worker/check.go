@@ -300,17 +300,16 @@ func (c *check) watch() func(remote.Lock) {
 		took := c.Now().Sub(begun)
 		c.waited += took
 		c.Metrics.stage(stageRemotes, took)
-		var had, refused int
+		outcomes := map[string]int{}
 		for _, e := range got {
+			outcome := "had"
 			if e.Failure != nil {
-				refused++
-				c.Metrics.source(string(e.Want.Kind), "failed")
-				continue
+				outcome = "failed"
 			}
-			had++
-			c.Metrics.source(string(e.Want.Kind), "had")
+			outcomes[outcome]++
+			c.Metrics.sources.WithLabelValues(string(e.Want.Kind), outcome).Inc()
 		}
-		c.log.Info("fetched remote sources", "had", had, "failed", refused, "took", took.String())
+		c.log.Info("fetched remote sources", "had", outcomes["had"], "failed", outcomes["failed"], "took", took.String())
 	}
 }
 

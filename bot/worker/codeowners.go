@@ -3,6 +3,7 @@ package worker
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -27,25 +28,14 @@ func ParseCodeOwners(data []byte) *CodeOwners {
 	if len(data) > maxOwnersFile {
 		return c
 	}
-	text := strings.TrimPrefix(string(data), "\uFEFF")
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(strings.TrimPrefix(string(data), "\uFEFF")) {
 		words := ownersWords(strings.TrimRight(line, "\r\n"))
 		if len(words) == 0 {
 			continue
 		}
 		pattern, ok := compileOwners(words[0])
-		if !ok {
-			continue
-		}
-		rule := ownersRule{pattern: pattern}
-		for _, w := range words[1:] {
-			if !ownerPattern.MatchString(w) {
-				ok = false
-			}
-			rule.owners = append(rule.owners, w)
-		}
-		if ok {
-			c.rules = append(c.rules, rule)
+		if ok && !slices.ContainsFunc(words[1:], func(w string) bool { return !ownerPattern.MatchString(w) }) {
+			c.rules = append(c.rules, ownersRule{pattern, append([]string(nil), words[1:]...)})
 		}
 	}
 	return c
@@ -93,9 +83,9 @@ func ownersWords(line string) []string {
 // that matches decides, also when it names nobody.
 func (c *CodeOwners) Owners(path string) []string {
 	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	for i := len(c.rules) - 1; i >= 0; i-- {
-		if c.rules[i].pattern.match(segments) {
-			return c.rules[i].owners
+	for _, rule := range slices.Backward(c.rules) {
+		if rule.pattern.match(segments) {
+			return rule.owners
 		}
 	}
 	return nil
@@ -112,15 +102,10 @@ const maxOwnersPattern = 4096
 
 // compileOwners compiles a pattern; false if GitHub does not take it.
 func compileOwners(pattern string) (ownersPattern, bool) {
-	if pattern == "" || len(pattern) > maxOwnersPattern || pattern[0] == '!' || strings.ContainsAny(pattern, "[]") ||
-		pattern == "/" {
-		return ownersPattern{}, false
-	}
-	rooted := strings.HasPrefix(pattern, "/")
-	trimmed := strings.TrimPrefix(pattern, "/")
+	trimmed, rooted := strings.CutPrefix(pattern, "/")
 	p := ownersPattern{onlyDirs: strings.HasSuffix(trimmed, "/")}
 	trimmed = strings.TrimRight(trimmed, "/")
-	if trimmed == "" {
+	if trimmed == "" || len(pattern) > maxOwnersPattern || pattern[0] == '!' || strings.ContainsAny(pattern, "[]") {
 		return ownersPattern{}, false
 	}
 	p.segments = strings.Split(trimmed, "/")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -103,10 +102,7 @@ func (o *fleetPreview) turn(ctx context.Context) error {
 	demand := o.id(forge.RunID{}).Demand
 	// A person who requests a preview of a fork's rules has seen this head, and no later one.
 	strange := o.pr.Fork && (demand == "" || o.task.Message.Head != o.head)
-	digest := func(of ...any) string {
-		sum := sha256.Sum256([]byte(fmt.Sprintf("%q", of)))
-		return hex.EncodeToString(sum[:])
-	}
+	digest := func(of ...any) string { return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q", of))) }
 	if o.of = digest(o.Version, o.state.MergeBase, o.head, demand); strange {
 		o.of = digest(o.of, "fork")
 	}

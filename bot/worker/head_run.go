@@ -161,7 +161,7 @@ func (c *headRun) complete(ctx context.Context, result forge.RunID) error {
 		}
 		if !c.required && c.run.ID == 0 && c.known == result.Outcome() && shared.newest.Conclusion == c.run.Conclusion {
 			c.log.Info("nothing changed since the last check", "conclusion", c.run.Conclusion)
-			c.setAlarm(result)
+			c.Alarm.Set(c.task.Key, c.repo, result.Ends())
 			return c.task.Ledger.SetNote(ctx, "")
 		}
 		if shared.newest.ID > c.run.ID {
@@ -170,13 +170,10 @@ func (c *headRun) complete(ctx context.Context, result forge.RunID) error {
 		if err := c.finish(ctx); err != nil {
 			return err
 		}
-		c.setAlarm(result)
+		c.Alarm.Set(c.task.Key, c.repo, result.Ends()) // for another check when the result expires
 		return nil
 	})
 }
-
-// setAlarm schedules another check for when the result expires.
-func (c *headRun) setAlarm(result forge.RunID) { c.Alarm.Set(c.task.Key, c.repo, result.Ends()) }
 
 // finish completes the run with what was found out.
 func (c *headRun) finish(ctx context.Context) error {

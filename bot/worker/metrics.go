@@ -100,26 +100,13 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }
 
-// countAnswers counts what a handler answers.
-func (m *Metrics) countAnswers(h http.Handler) http.Handler {
-	return promhttp.InstrumentHandlerDuration(m.answers, promhttp.InstrumentHandlerCounter(m.webhooks, h))
-}
-
-// countPages counts what a handler of pages answers.
-func (m *Metrics) countPages(h http.Handler) http.Handler {
-	return promhttp.InstrumentHandlerDuration(m.paged, promhttp.InstrumentHandlerCounter(m.pages, h))
+// counted returns a handler whose answers, and the time until them, are counted.
+func counted(h http.Handler, answers *prometheus.CounterVec, duration *prometheus.HistogramVec) http.Handler {
+	return promhttp.InstrumentHandlerDuration(duration, promhttp.InstrumentHandlerCounter(answers, h))
 }
 
 // Unserved counts a delivery of an account that the server does not work for.
 func (m *Metrics) Unserved() { m.unserved.Inc() }
-
-func (m *Metrics) result(outcome string) {
-	m.results.WithLabelValues(outcome).Inc()
-}
-
-func (m *Metrics) job(outcome string) {
-	m.jobs.WithLabelValues(outcome).Inc()
-}
 
 // delay counts a job that had to wait for room below GitHub's limits.
 func (m *Metrics) delay(background bool) {
@@ -135,10 +122,6 @@ func (m *Metrics) check(conclusion string, took time.Duration) {
 
 func (m *Metrics) stage(name string, took time.Duration) {
 	m.stages.WithLabelValues(name).Observe(took.Seconds())
-}
-
-func (m *Metrics) source(kind, outcome string) {
-	m.sources.WithLabelValues(kind, outcome).Inc()
 }
 
 func (m *Metrics) work(w *report.Work) {
@@ -201,20 +184,14 @@ func (m *Metrics) WatchBudgets(budgets func() map[int64]forge.Budget) {
 		})
 		for _, id := range ids[:min(len(ids), maxBudgets)] {
 			b, label := all[id], strconv.FormatInt(id, 10)
-			for _, f := range []struct {
-				name, help string
-				value      float64
-			}{
-				{"lintel_github_requests_remaining", "Requests left of GitHub's hourly limit, of the installations with the least left.",
-					float64(b.Remaining)},
-				{"lintel_github_requests_limit", "GitHub's hourly limit of the same installations.", float64(b.Limit)},
-				{"lintel_github_check_runs_remaining", "Check runs that this server may still create within the hour, of the same " +
-					"installations.", float64(b.CheckRuns)},
-				{"lintel_github_wait_seconds", "How long the next check of the same installations has to wait for " +
-					"GitHub's rate limits.", b.Wait.Seconds()},
-			} {
-				figure(f.name, f.help, f.value, "installation", label)
-			}
+			of := func(name, help string, value float64) { figure(name, help, value, "installation", label) }
+			of("lintel_github_requests_remaining", "Requests left of GitHub's hourly limit, of the installations with the least left.",
+				float64(b.Remaining))
+			of("lintel_github_requests_limit", "GitHub's hourly limit of the same installations.", float64(b.Limit))
+			of("lintel_github_check_runs_remaining", "Check runs that this server may still create within the hour, of the same "+
+				"installations.", float64(b.CheckRuns))
+			of("lintel_github_wait_seconds", "How long the next check of the same installations has to wait for "+
+				"GitHub's rate limits.", b.Wait.Seconds())
 		}
 	}))
 }

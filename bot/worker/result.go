@@ -139,22 +139,22 @@ func (c *check) record(ctx context.Context, change report.Change, rep *report.Re
 		}
 		address, err = c.Results.Record(ctx, kept)
 	}
+	outcome := "stored"
 	switch {
 	case errors.Is(err, results.ErrPaused):
-		c.Metrics.result("failed")
-		return nil
+		outcome = "failed"
 	case err != nil:
+		outcome = "failed"
 		c.log.Warn("the result was not stored; the check run has no page", "error", scrub(err.Error()))
-		c.Metrics.result("failed")
-		return nil
 	case address == "":
-		c.Metrics.result("unwanted")
-		return nil
+		outcome = "unwanted"
 	case kept.TooLarge || len(kept.LeftOut) > 0:
+		outcome = "reduced"
 		c.log.Info("the result was too large to be stored completely", "left_out", kept.LeftOut, "all", kept.TooLarge)
-		c.Metrics.result("reduced")
-	default:
-		c.Metrics.result("stored")
+	}
+	c.Metrics.results.WithLabelValues(outcome).Inc()
+	if err != nil || address == "" {
+		return nil
 	}
 	c.run.DetailsURL = address
 	return kept
@@ -175,16 +175,6 @@ func (c *check) withhold(ctx context.Context, rep *report.Report) *report.Report
 		}
 	}
 	return rep.Withhold(urls)
-}
-
-// published adds to the stored result the check run that shows it.
-func (c *check) published(ctx context.Context, kept *results.Stored) {
-	if kept == nil || c.run.ID == 0 || c.run.ID == kept.CheckRun {
-		return
-	}
-	if err := c.Results.Published(ctx, kept, c.run.ID); err != nil {
-		c.log.Warn("the stored result could not be linked to its check run", "error", scrub(err.Error()))
-	}
 }
 
 // settingsOf asks GitHub for a repository's settings.
@@ -299,6 +289,37 @@ func (c *check) send(ctx context.Context, r result) error {
 		}
 		return err
 	}
-	c.published(ctx, r.kept)
+	if r.kept != nil && c.run.ID != 0 && c.run.ID != r.kept.CheckRun {
+		if err := c.Results.Published(ctx, r.kept, c.run.ID); err != nil {
+			c.log.Warn("the stored result could not be linked to its check run", "error", scrub(err.Error()))
+		}
+	}
 	return c.requestPreview(ctx)
+}
+
+// suggest has the pull request carry what the findings suggest, where the settings ask for that. It returns what the
+// summary says of it: a check does not fail for it.
+func (c *check) suggest(ctx context.Context, rep *report.Report) string {
+	if !rep.Suggest || c.pr == nil {
+		return ""
+	}
+	var list []forge.Suggestion
+	for _, s := range output.Suggestions(rep) {
+		list = append(list, forge.Suggestion(s))
+	}
+	left, err := c.Client.Suggest(ctx, c.repo, c.pr.Number, c.head, list)
+	var lacks *forge.NotGranted
+	switch {
+	case errors.As(err, &lacks):
+		return fmt.Sprintf("\nSuggested changes (`suggestions: review` in `.lintel.yaml`) were not posted: the App "+
+			"lacks the permission *%s*. The App's owner can add it on the App's page; then the owner of this account "+
+			"has to accept it.\n", lacks.Permission)
+	case err != nil:
+		c.log.Warn("the suggestions were not posted", "error", scrub(err.Error()))
+		return "\nGitHub did not accept the suggested changes; a later check tries again.\n"
+	case left > 0:
+		return fmt.Sprintf("\n%s not posted: the limit is %d.\n",
+			report.Count(left, "more suggested change is", "more suggested changes are"), forge.MaxSuggestions)
+	}
+	return ""
 }

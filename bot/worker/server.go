@@ -45,12 +45,12 @@ type Server struct {
 // Handler serves the pages, /webhook, /healthz (the process answers), /readyz (its parts answer) and /metrics.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/webhook", s.Metrics.countAnswers(s.Webhook))
+	mux.Handle("/webhook", counted(s.Webhook, s.Metrics.webhooks, s.Metrics.answers))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("GET /metrics", s.Metrics.Handler())
 	if s.Pages != nil {
-		pages := s.Metrics.countPages(s.Pages)
+		pages := counted(s.Pages, s.Metrics.pages, s.Metrics.paged)
 		for _, pattern := range s.Pages.Patterns() {
 			mux.Handle(pattern, pages)
 		}

@@ -352,15 +352,15 @@ func (s *Sweeper) number(ctx context.Context, d forge.Delivery) (claim string, p
 func (s *Sweeper) again(ctx context.Context, d forge.Delivery, claims ...string) error {
 	err := s.config.Client.Redeliver(ctx, d.ID)
 	switch {
-	case forge.IsGone(err): // too old by now; the look at the heads makes up for it
-	case err != nil:
-		err = fmt.Errorf("requesting a redelivery: %w", err)
-		for _, claim := range claims {
-			err = errors.Join(err, s.config.Queue.Forget(context.WithoutCancel(ctx), claim))
-		}
-		return err
-	default:
+	case err == nil:
 		s.config.Log.Info("failed delivery requested again", "delivery", d.GUID, "event", d.Event, "status", d.StatusCode)
+		return nil
+	case forge.IsGone(err): // too old by now; the look at the heads makes up for it
+		return nil
 	}
-	return nil
+	err = fmt.Errorf("requesting a redelivery: %w", err)
+	for _, claim := range claims {
+		err = errors.Join(err, s.config.Queue.Forget(context.WithoutCancel(ctx), claim))
+	}
+	return err
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,8 +44,8 @@ func newApplyCommand() *cobra.Command {
 
 func (o *applyOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	lists := func(into *[]string, usage, short string, names ...string) {
-		f.VarP(appended{into}, names[0], short, usage)
+	lists := func(into *[]string, usage, short string, names ...string) { // values separated by commas, under any of the names
+		f.StringSliceVarP(into, names[0], short, nil, usage)
 		for _, name := range names[1:] {
 			alias(f, names[0], name)
 		}
@@ -74,19 +72,6 @@ func (o *applyOptions) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.warnNoPass, "warn-no-pass", false, "use --warn-exit-code also if nothing passed")
 	f.BoolVar(&o.noColor, "remove-color", false, "no colors")
 	addForeignFlags(cmd)
-}
-
-// appended is a flag that appends to a list under any of its names. Several values are separated by commas.
-type appended struct{ into *[]string }
-
-func (a appended) String() string { return "" }
-func (a appended) Type() string   { return "strings" }
-
-// Set is called with what the user wrote.
-func (a appended) Set(s string) error {
-	values, err := csv.NewReader(strings.NewReader(s)).Read()
-	*a.into = append(*a.into, values...)
-	return err
 }
 
 func runApply(cmd *cobra.Command, o applyOptions) error {
@@ -142,10 +127,8 @@ func (o *applyOptions) exit(rep *report.Evaluation) error {
 	switch {
 	case s.Fail > 0 || s.Error > 0 || len(rep.Errors) > 0:
 		return exitBlocked
-	case s.Warn > 0 && o.warnExitCode != 0, s.Pass == 0 && o.warnNoPass:
-		if o.warnExitCode != 0 {
-			return exitCode(o.warnExitCode)
-		}
+	case o.warnExitCode != 0 && (s.Warn > 0 || s.Pass == 0 && o.warnNoPass):
+		return exitCode(o.warnExitCode)
 	}
 	return nil
 }

@@ -7,17 +7,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 type checkOptions struct {
@@ -278,4 +281,63 @@ func writeDraft(cmd *cobra.Command, name, text string) error {
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), "lintel: wrote", strconv.Quote(name))
 	return nil
+}
+
+// The values of --fail-on.
+const (
+	failOnWarn    = "warn"
+	failOnNeutral = "neutral"
+)
+
+// fails reports whether a check ends with exit code 1: it failed, or is waiting, or has what --fail-on names.
+func fails(r *report.Report, on string) bool {
+	switch {
+	case r.Conclusion == report.Failure || r.Conclusion == report.ActionRequired:
+		return true
+	case on == failOnNeutral:
+		return r.Conclusion != report.Success
+	}
+	return on == failOnWarn && slices.ContainsFunc(r.Findings, func(f report.Finding) bool {
+		return f.New && (f.Result == report.Warn || f.Result == report.Error)
+	})
+}
+
+// plainWord matches a word that a shell does not change.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-][A-Za-z0-9@%+=:,./_~-]*$`)
+
+// draftCommand returns the command that drafts exceptions for the findings of the same check, to run in the repository.
+// It has all flags that the user gave, except those for how the check runs, for folders of this machine, and for the
+// output. Values that may be passwords are left out.
+func draftCommand(cmd *cobra.Command, names []string) string {
+	words := []string{"lintel", "check"}
+	add := func(word string) {
+		if word = remote.Redacted(word); !plainWord.MatchString(word) {
+			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		words = append(words, word)
+	}
+	for _, name := range names {
+		add(name)
+	}
+	without := []string{"all-places", "color", "draft-exceptions", "fail-on", "fix", "group-by", "no-cache", "output", "quiet",
+		"repo", "severity", "store", "timeout"}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		list, several := f.Value.(pflag.SliceValue)
+		switch {
+		case f.Name == "fix" && !cmd.Flags().Changed("worktree"):
+			words = append(words, "--worktree")
+		case slices.Contains(without, f.Name):
+		case f.Value.Type() == "bool":
+			add("--" + f.Name + strings.TrimSuffix("="+f.Value.String(), "=true"))
+		case several:
+			for _, value := range list.GetSlice() {
+				words = append(words, "--"+f.Name)
+				add(value)
+			}
+		default:
+			words = append(words, "--"+f.Name)
+			add(f.Value.String())
+		}
+	})
+	return output.LogLine(strings.Join(append(words, "--draft-exceptions", "-"), " "))
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -57,16 +60,13 @@ func addCompletions(root *cobra.Command) {
 func completeRoots(cmd *cobra.Command, args []string, word string) (list []string) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
-	dir, rev := ".", "HEAD"
-	if f := cmd.Flag("repo"); f != nil {
-		dir = f.Value.String()
-	}
-	for _, name := range []string{"rev", "head"} {
-		if f := cmd.Flag(name); f != nil && f.Value.String() != "" {
-			rev = f.Value.String()
+	flag := func(name string) (value string) { // empty if the command has no such flag
+		if f := cmd.Flag(name); f != nil {
+			value = f.Value.String()
 		}
+		return value
 	}
-	for _, r := range rootsFor(ctx, dir, rev) {
+	for _, r := range rootsFor(ctx, flag("repo"), cmp.Or(flag("head"), flag("rev"), "HEAD")) {
 		if strings.HasPrefix(r.Name, word) && !slices.Contains(args, r.Name) && typed(r.Name) {
 			list = append(list, r.Name+"\t"+r.Kind)
 		}
@@ -235,4 +235,43 @@ func completeFormats(names []string) cobra.CompletionFunc {
 		}
 		return list, directive
 	}
+}
+
+// names are the roots of a tree, kept for completion. They are used for nothing else.
+type names struct {
+	Tree  string              `json:"tree"`
+	Roots []report.ListedRoot `json:"roots"`
+}
+
+// maxNames limits the size of the file with the names.
+const maxNames = 8 << 20
+
+// namesFile returns the file for the names of a repository, "" if there is no place for it. It is not in the cache,
+// which sandboxes can write.
+func namesFile(gitDir string) string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(gitDir))
+	return filepath.Join(dir, "lintel-names", hex.EncodeToString(sum[:16])+".json")
+}
+
+// readNames returns the names kept for a repository, nothing if they cannot be read.
+func readNames(gitDir string) (n names) {
+	data, err := readAtMost(namesFile(gitDir), maxNames)
+	if err != nil || len(data) > maxNames || json.Unmarshal(data, &n) != nil {
+		return names{}
+	}
+	return n
+}
+
+// keepNames keeps the names of a repository. Errors are ignored, since the names can be found again.
+func keepNames(gitDir string, n names) {
+	file := namesFile(gitDir)
+	data, err := json.Marshal(n)
+	if err != nil || file == "" || len(data) > maxNames || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
+		return
+	}
+	_ = replaceFile(file, data, 0o600)
 }

@@ -11,32 +11,28 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-type diffOptions struct {
-	change   checkOptions // which change it is about, and how it is shown
-	exitCode bool
-}
-
 func newDiffCommand() *cobra.Command {
-	var o diffOptions
+	var o checkOptions // which change it is about, and how it is shown
+	var exitCode bool
 	cmd := newCommand("diff", cobra.ArbitraryArgs, func(cmd *cobra.Command, args []string) error {
-		return runDiff(cmd, o, args)
+		return runDiff(cmd, o, exitCode, args)
 	})
 	f := cmd.Flags()
-	o.change.changeFlags(cmd, "show")
-	f.BoolVar(&o.exitCode, "exit-code", false, "end with exit code 1 if anything differs")
-	addFormatsFlag[*report.Differences](cmd, &o.change.output)
-	f.DurationVar(&o.change.timeout, "timeout", sandbox.DefaultTimeout, "end after this time")
+	o.changeFlags(cmd, "show")
+	f.BoolVar(&exitCode, "exit-code", false, "end with exit code 1 if anything differs")
+	addFormatsFlag[*report.Differences](cmd, &o.output)
+	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end after this time")
 	cmd.MarkFlagsMutuallyExclusive("head", "worktree")
 	return cmd
 }
 
-func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
+func runDiff(cmd *cobra.Command, o checkOptions, exitCode bool, names []string) error {
 	ctx := cmd.Context()
-	repo, err := openRepository(ctx, o.change.repo)
+	repo, err := openRepository(ctx, o.repo)
 	if err != nil {
 		return err
 	}
-	change, rep, err := o.change.ask(cmd, repo, names, asking{doing: "rendering", instead: "use --worktree",
+	change, rep, err := o.ask(cmd, repo, names, asking{doing: "rendering", instead: "use --worktree",
 		failed: "the change could not be rendered"}, func(c *report.Change) error {
 		c.Differences, c.OnlyDifferences = true, true
 		return nil
@@ -45,25 +41,25 @@ func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
 		return err
 	}
 	differences := rep.Rendered()
-	around := repo.pageOptions(ctx, change, o.change.looksAt())
-	err = writeFormats(&o.change.output, cmd.OutOrStdout(), func(string) *report.Differences { return differences },
+	around := repo.pageOptions(ctx, change, o.looksAt())
+	err = writeFormats(&o.output, cmd.OutOrStdout(), func(string) *report.Differences { return differences },
 		func(color string) output.Options {
 			options := outputOptions(color)
 			options.HTML = around
 			return options
-		}, o.change.color)
+		}, o.color)
 	if err != nil {
 		return err
 	}
-	if o.change.output.first == "text" {
+	if o.output.first == "text" {
 		printUnknown(cmd, differences)
 	}
 	switch {
 	case len(differences.Errors) > 0:
 		return exitUnable
-	case o.exitCode && differences.Any():
+	case exitCode && differences.Any():
 		return exitDiffers
-	case o.exitCode && len(differences.NotChecked) > 0:
+	case exitCode && len(differences.NotChecked) > 0:
 		return exitUnable // that nothing differs is not known
 	}
 	return nil

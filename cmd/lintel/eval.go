@@ -116,7 +116,7 @@ func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy
 		return in, nil, fmt.Errorf("--operation: %q is none of CREATE, UPDATE, DELETE, CONNECT", o.operation)
 	}
 	in = eval.Input{Operation: operation, Now: time.Now().UTC(), Trace: o.trace}
-	reader := fileReader{ctx: cmd.Context(), stdin: cmd.InOrStdin(), linked: addresses{o.sources}}
+	reader := fileReader{ctx: cmd.Context(), stdin: cmd.InOrStdin(), linked: o.sources}
 	var values, users []rules.File
 	for _, list := range []struct {
 		flag  string

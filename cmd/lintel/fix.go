@@ -80,19 +80,9 @@ func runFix(cmd *cobra.Command, args []string, o fixOptions) error {
 func fixFiles(args []string) ([]string, error) {
 	var files []string
 	for _, arg := range args {
-		err := filepath.WalkDir(arg, func(name string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			hidden := strings.HasPrefix(d.Name(), ".") && name != arg && d.Name() != ".." && d.Name() != "."
-			switch {
-			case d.IsDir() && hidden:
-				return fs.SkipDir
-			case d.IsDir() || hidden:
-			case name == arg:
-				files = append(files, name)
-			case d.Type().IsRegular() && slices.Contains([]string{".yaml", ".yml", ".json"},
-				strings.ToLower(filepath.Ext(name))):
+		err := walkVisible(arg, func(name string, d fs.DirEntry) error {
+			if name == arg || d.Type().IsRegular() && slices.Contains([]string{".yaml", ".yml", ".json"},
+				strings.ToLower(filepath.Ext(name))) {
 				files = append(files, name)
 			}
 			return nil

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -210,4 +211,82 @@ func (x *fixing) replace(path string, f *fixedFile, now string) error {
 		return plainCause(err)
 	}
 	return nil
+}
+
+// difference writes the edits as a unified diff. Context lines do not show secrets.
+func (f *fixedFile) difference(out io.Writer, path string) {
+	fmt.Fprintf(out, "--- a/%s\n+++ b/%s\n", output.LogLine(path), output.LogLine(path))
+	was := slices.Collect(strings.Lines(string(f.data)))
+	type change struct {
+		sign string
+		row
+	}
+	var all, added []change
+	line, end := 1, row{line: len(was) + 1}
+	for _, r := range append(slices.Clone(f.rows), end) {
+		if r.line == 0 {
+			added = append(added, change{"+", r})
+			continue
+		}
+		for ; line < r.line; line++ {
+			all = append(all, change{"-", row{was[line-1], line}})
+		}
+		all, added = append(all, added...), nil
+		if r != end {
+			all = append(all, change{" ", r})
+		}
+		line = r.line + 1
+	}
+	included := make([]bool, len(all))
+	for i, c := range all {
+		for _, step := range []int{-1, 1} {
+			at := i
+			for n := 0; c.sign != " " && n <= report.ShownAround && at >= 0 && at < len(all); n++ {
+				if _, ok := f.shown[all[at].line]; all[at].sign == " " && !ok {
+					break
+				}
+				included[at] = true
+				at += step
+			}
+		}
+	}
+	before, after := 0, 0 // lines above
+	for i := 0; i < len(all); {
+		var hunk strings.Builder
+		removed, added := 0, 0
+		for ; i < len(all) && included[i]; i++ {
+			c := all[i]
+			text, whole := strings.CutSuffix(c.text, "\n")
+			if c.sign == " " {
+				text = f.shown[c.line]
+			}
+			hunk.WriteString(c.sign + output.LogLine(strings.TrimSuffix(text, "\r")) + "\n")
+			if !whole {
+				hunk.WriteString("\\ No newline at end of file\n")
+			}
+			if c.sign != "+" {
+				removed++
+			}
+			if c.sign != "-" {
+				added++
+			}
+		}
+		if hunk.Len() > 0 {
+			fmt.Fprintf(out, "@@ -%s +%s @@\n%s", hunkRange(before, removed), hunkRange(after, added), hunk.String())
+		}
+		if before, after = before+removed, after+added; i < len(all) && !included[i] {
+			before, after, i = before+1, after+1, i+1
+		}
+	}
+}
+
+// hunkRange returns the line range in a hunk header of a unified diff, after the given number of lines.
+func hunkRange(above, lines int) string {
+	switch lines {
+	case 0:
+		return fmt.Sprintf("%d,0", above)
+	case 1:
+		return fmt.Sprint(above + 1)
+	}
+	return fmt.Sprintf("%d,%d", above+1, lines)
 }

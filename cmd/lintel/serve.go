@@ -7,16 +7,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/lintel-bot/lintel/render/remote"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,6 +29,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/worker"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/remote/fetch"
 )
 
@@ -242,12 +243,30 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 	if page != nil {
 		return o.registerFirst(ctx, listener, page, jobs, out, log)
 	}
+	return o.work(ctx, listener, nil, app, jobs, log)
+}
+
+// work runs the server as an App until ctx ends. If a front serves HTTP on the listener already, the server takes it over.
+func (o *serveOptions) work(ctx context.Context, listener net.Listener, front *worker.Front, app *identity,
+	jobs *store.Queue, log *slog.Logger) error {
+	opening, opened := context.WithTimeout(ctx, openQueue)
+	defer opened()
 	server, release, err := o.server(opening, app, jobs, log)
 	if err != nil {
 		return err
 	}
 	defer release()
-	log.Info("serving", "listen", listener.Addr().String(), "workers", o.workers, "queue", queueKind(o.natsURL))
+	if front != nil {
+		front.Set(server.Handler())
+	}
+	queue := "nats"
+	if o.natsURL == "" {
+		queue = "embedded"
+	}
+	log.Info("serving", "listen", listener.Addr().String(), "workers", o.workers, "queue", queue)
+	if front != nil {
+		return server.Work(ctx)
+	}
 	return server.Run(ctx, listener)
 }
 
@@ -291,32 +310,36 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	app.client.ShareWith(jobs.Processes)
 	metrics.WatchDisk(kept.sizes)
 	metrics.SetBuild(version())
-	intake, err := github.NewWebhook(github.WebhookConfig{Secret: app.secret, Queue: jobs, Gone: shown.gone,
-		Revoked: guard.Revoke, Serves: o.serves, Unserved: metrics.Unserved, Log: log})
+	hook := github.WebhookConfig{Secret: app.secret, Queue: jobs, Revoked: guard.Revoke, Serves: o.serves,
+		Unserved: metrics.Unserved, Log: log}
+	if shown != nil {
+		hook.Gone = shown.store.Gone
+	}
+	intake, err := github.NewWebhook(hook)
 	if err != nil {
 		return nil, nil, err
 	}
 	rotation := o.rotation(app, intake, log)
 	alarm := worker.NewAlarm(jobs, time.Now, time.After, log)
-	sweeper := worker.NewSweeper(worker.SweepConfig{Client: app.client, Queue: jobs, Ends: alarm.Set,
-		Serves: o.serves, Drop: jobs.Drop, Reached: shown.reached, Interval: o.sweepInterval, Log: log})
+	sweep := worker.SweepConfig{Client: app.client, Queue: jobs, Ends: alarm.Set, Serves: o.serves, Drop: jobs.Drop,
+		Interval: o.sweepInterval, Log: log}
 	server = &worker.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Routes: guard.Routes,
-		Sweep:  func(ctx context.Context) { cleanUp(ctx, kept, log, sweeper.Run, rotation.run) },
 		Worker: &worker.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: worker.NewApprovals(app.client, mirrors, jobs),
 			Jobs: jobs, Summary: summary, Text: details, Cache: cache, Alarm: alarm,
-			Remotes: outside.For, PreviewSummary: previewSummary,
+			Remotes: outside.For, PreviewSummary: func(p *report.FleetPreview) string { return output.FleetPreview(p, maxSummary) },
 			Pace: app.client, Patience: patience,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
-		Pages: shown.handler,
 		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},
 	}
-	if shown.handler != nil {
-		server.Worker.Results = shown.keeper
+	if shown != nil {
+		sweep.Reached, server.Pages, server.Worker.Results = shown.store.Retain, shown.handler, shown.keeper
 	}
+	sweeper := worker.NewSweeper(sweep)
+	server.Sweep = func(ctx context.Context) { cleanUp(ctx, kept, log, sweeper.Run, rotation.run) }
 	return server, func() { _ = sandboxes.Close() }, nil // the children are ended by force if need be
 }
 
@@ -325,18 +348,9 @@ func summary(rep *report.Report, head, rules worker.BlobURL, page string) string
 		Button: true, Page: page})
 }
 
-func previewSummary(o *report.FleetPreview) string { return output.FleetPreview(o, maxSummary) }
-
 func details(rep *report.Report, head, rules worker.BlobURL, create worker.NewFileURL, page string) string {
 	return output.Details(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, NewFileURL: create,
 		MaxBytes: maxSummary, Page: page})
-}
-
-func queueKind(natsURL string) string {
-	if natsURL == "" {
-		return "embedded"
-	}
-	return "nats"
 }
 
 // runnable returns an error if a sandbox could not be started: the program's file was replaced or removed.
@@ -353,3 +367,46 @@ func engineVersion() string {
 	b := version()
 	return fmt.Sprintf("%s %s %t", b.Number, b.Commit, b.Modified)
 }
+
+// size is a number of bytes as a flag: 1048576, 512MiB, 2GiB.
+type size int64
+
+type unit struct {
+	name  string
+	bytes int64
+}
+
+func units() []unit {
+	return []unit{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}}
+}
+
+// String implements pflag.Value.
+func (s *size) String() string {
+	text := strconv.FormatInt(int64(*s), 10)
+	for _, u := range units() {
+		if *s > 0 && int64(*s)%u.bytes == 0 {
+			text = strconv.FormatInt(int64(*s)/u.bytes, 10) + u.name
+		}
+	}
+	return text
+}
+
+// Set implements pflag.Value.
+func (s *size) Set(text string) error {
+	factor := int64(1)
+	for _, u := range units() {
+		if number, ok := strings.CutSuffix(text, u.name); ok {
+			text, factor = number, u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/factor {
+		return errors.New("not a size such as 512MiB or 2GiB")
+	}
+	*s = size(n * factor)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (s *size) Type() string { return "size" }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,11 +14,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lintel-bot/lintel/render/remote"
-
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/remotes"
+	"github.com/lintel-bot/lintel/bot/results"
+	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 // caches are the server's working data on disk. Each installation has folders of its own, with a mirror of each
@@ -122,31 +124,30 @@ func tidyCaches(dir string, unusedSince time.Time, limit int64) (sum int64, _ er
 		size int64
 		used time.Time
 	}
-	var all []entry
-	var folders []entry
+	var all, folders []entry
 	root, err := os.OpenRoot(dir) // out of which no link leads that a check makes meanwhile
 	if err != nil {
 		return 0, ignoreGone(err)
 	}
 	defer root.Close()
 	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // somebody makes room
+		if errors.Is(err, fs.ErrNotExist) { // somebody makes room
 			return nil
-		case err != nil:
+		}
+		if err != nil {
 			return err
-		case d.IsDir():
-			folders = append(folders, entry{path: path})
 		}
 		info, err := d.Info()
 		switch {
-		case err == nil && d.IsDir():
-			folders[len(folders)-1].used = info.ModTime()
-		case err == nil:
+		case err != nil:
+			return ignoreGone(err)
+		case d.IsDir():
+			folders = append(folders, entry{path: path, used: info.ModTime()})
+		default:
 			all = append(all, entry{path, info.Size(), info.ModTime()})
 			sum += info.Size()
 		}
-		return ignoreGone(err)
+		return nil
 	})
 	problems := []error{err}
 	slices.SortFunc(all, func(a, b entry) int { return a.used.Compare(b.used) })
@@ -171,3 +172,40 @@ func ignoreGone(err error) error {
 	}
 	return remote.WithoutPath(err)
 }
+
+// shownResults are the server's results and the pages that show them.
+type shownResults struct {
+	store   *results.Store
+	keeper  *results.Recorder
+	handler *results.Handler
+}
+
+// newPages creates them; nil without a public address.
+func (o *serveOptions) newPages(jobs *store.Queue, readers *results.Access, log *slog.Logger) (*shownResults, error) {
+	if o.publicURL == "" {
+		return nil, nil
+	}
+	public, err := url.Parse(o.publicURL)
+	if err != nil {
+		return nil, err // it was validated
+	}
+	limits := results.Limits{Age: o.pageAge, Bytes: int64(o.pageBytes), Result: int(o.pageResult)}
+	p := &shownResults{store: results.NewStore(jobs.Bucket("RESULTS", limits.IndexBytes(), limits.Age),
+		jobs.Bucket("REPORTS", limits.DataBytes(), limits.Age), limits, time.Now)}
+	p.keeper = results.NewRecorder(p.store, o.publicURL, readers.CanSignIn(), time.Now)
+	if o.natsURL == "" {
+		p.keeper.Room = func() error {
+			if free := store.Free(o.dataDir); free < jobRoom {
+				return fmt.Errorf("the disk of LINTEL_DATA_DIR has only %d MiB left, which are reserved for jobs: "+
+					"results are not stored", free>>20)
+			}
+			return nil
+		}
+	}
+	p.handler = results.New(results.Config{Store: p.store, Renderer: results.HTML{SignIn: readers.CanSignIn()},
+		Guard: readers, Base: public.EscapedPath(), Log: log})
+	return p, nil
+}
+
+// jobRoom is the disk space that results leave free for the jobs on the same disk, which must not be lost.
+const jobRoom = 256 << 20

@@ -98,7 +98,13 @@ func (o *testOptions) write(cmd *cobra.Command, in eval.TestInput) error {
 		return fmt.Errorf("the tests could not be run: %w", err)
 	}
 	options := outputOptions(o.color)
-	options.Rows, options.Messages = o.rows(), o.detailed
+	options.Messages = o.detailed
+	switch {
+	case o.all:
+		options.Rows = output.AllRows
+	case o.failOnly:
+		options.Rows = output.FailedRows
+	}
 	if err := output.Write(o.output, cmd.OutOrStdout(), run, options); err != nil {
 		return err
 	}
@@ -106,17 +112,6 @@ func (o *testOptions) write(cmd *cobra.Command, in eval.TestInput) error {
 		return exitBlocked
 	}
 	return nil
-}
-
-// rows returns which of the results the text shows.
-func (o *testOptions) rows() output.Rows {
-	switch {
-	case o.all:
-		return output.AllRows
-	case o.failOnly:
-		return output.FailedRows
-	}
-	return ""
 }
 
 // testInput finds the tests. They may refer to files outside of the folders, so the whole file system can be read;
@@ -146,7 +141,6 @@ func testInput(files func(root string) fs.FS, dirs []string, file string) (eval.
 		}
 		return filepath.ToSlash(name)
 	}
-	seen := map[string]bool{}
 	for _, dir := range dirs {
 		if strings.Contains(dir, "://") {
 			return in, errors.New(`tests are read from folders: use "git clone", and name the folder`)
@@ -163,8 +157,7 @@ func testInput(files func(root string) fs.FS, dirs []string, file string) (eval.
 			return in, err
 		}
 		for _, t := range tests {
-			if !seen[t] {
-				seen[t] = true
+			if !slices.Contains(in.Tests, t) {
 				in.Tests = append(in.Tests, t)
 			}
 		}

@@ -2,8 +2,10 @@ package remote
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -23,7 +25,7 @@ var DefaultPorts = map[string]string{"https": ":443", "http": ":80", "oci": ":44
 // Address makes an address canonical: scheme and host in lower case, without default port, user, password and fragment.
 // Git's user@host:path becomes an ssh address. The error says what is wrong, without the address.
 func Address(raw string) (*url.URL, error) {
-	if raw == "" || len(raw) > maxAddress || strings.HasPrefix(raw, "-") || strings.ContainsFunc(raw, notPrintable) {
+	if raw == "" || len(raw) > maxAddress || strings.HasPrefix(raw, "-") || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return nil, errors.New("the address is not one that can be fetched")
 	}
 	if m := scpLike.FindStringSubmatch(raw); m != nil && !strings.Contains(raw, "://") {
@@ -58,8 +60,6 @@ func Address(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-func notPrintable(r rune) bool { return r <= ' ' || r == 0x7f }
-
 // WithoutSecrets returns an address without its query, which can hold secrets.
 func WithoutSecrets(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
 
@@ -84,4 +84,53 @@ func HTTPS(u *url.URL) *url.URL {
 	}
 	c.Scheme = "https"
 	return &c
+}
+
+// Globs are patterns for addresses: * matches anything except a slash, ** matches anything.
+type Globs []*regexp.Regexp
+
+// validPattern matches scheme://host/path, or scheme://** for a whole scheme. A slash must follow the host, because
+// otherwise a pattern would match longer names.
+var validPattern = regexp.MustCompile(`^(https|oci)://(\*\*|[A-Za-z0-9._:*\[\]-]+/.*)$`)
+
+// CompileGlobs parses patterns. The error names the first invalid one.
+func CompileGlobs(patterns ...string) (Globs, error) {
+	globs := Globs{}
+	for _, p := range patterns {
+		g, err := compile(p)
+		if err != nil {
+			return nil, err
+		}
+		globs = append(globs, g)
+	}
+	return globs, nil
+}
+
+func compile(pattern string) (*regexp.Regexp, error) {
+	m := validPattern.FindStringSubmatch(pattern)
+	if m == nil || (m[2] != "**" && strings.HasPrefix(m[2], "**")) {
+		return nil, fmt.Errorf("%q is not a pattern of addresses: write https://**, oci://registry.example.com/charts/** "+
+			"or the like", pattern)
+	}
+	host, path, _ := strings.Cut(m[2], "/")
+	if host != "**" && strings.Contains(host, "**") {
+		return nil, fmt.Errorf("%q has ** in the host: write *", pattern)
+	}
+	var b strings.Builder
+	b.WriteString("^" + m[1] + "://")
+	if m[2] == "**" {
+		b.WriteString(".*$")
+		return regexp.Compile(b.String())
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ":443")
+	b.WriteString(strings.ReplaceAll(regexp.QuoteMeta(host), `\*`, `[^/:]*`) + "/")
+	quoted := strings.ReplaceAll(regexp.QuoteMeta(path), `\*\*`, `.*`)
+	b.WriteString(strings.ReplaceAll(quoted, `\*`, `[^/]*`) + "$")
+	return regexp.Compile(b.String())
+}
+
+// Match reports whether a pattern matches an address.
+func (g Globs) Match(u *url.URL) bool {
+	address := Comparable(HTTPS(u))
+	return slices.ContainsFunc(g, func(re *regexp.Regexp) bool { return re.MatchString(address) })
 }

@@ -93,10 +93,11 @@ func (s *Store) Now() time.Time { return s.o.Clock() }
 // create makes the repository in two steps, so that a folder with the final name is always complete.
 func (s *Store) create() error {
 	fresh := filepath.Join(s.o.Dir, scratchDir, objectsDir)
-	if err := errors.Join(os.RemoveAll(fresh), os.RemoveAll(s.GitDir()), skeleton(fresh)); err != nil {
-		return fmt.Errorf("making the store: %w", err)
+	err := errors.Join(os.RemoveAll(fresh), os.RemoveAll(s.GitDir()), skeleton(fresh))
+	if err == nil {
+		err = os.Rename(fresh, s.GitDir())
 	}
-	if err := os.Rename(fresh, s.GitDir()); err != nil {
+	if err != nil {
 		return fmt.Errorf("making the store: %w", err)
 	}
 	return nil

@@ -1,8 +1,22 @@
+// Package fetch fetches what a repository uses from outside itself into a store: git repositories, charts of chart
+// repositories and registries, and single files. The code that renders says what it wants (see package render/remote),
+// a Fetcher fetches it, and the rendering reads it from the store.
+//
+// The addresses were written by strangers. So only https is used (and oci over https) unless the operator allows more,
+// IP addresses are checked when they are dialled, and nothing that was fetched is run. On a laptop, git runs with the
+// user's own configuration instead and makes its own connections.
+//
+// HTTP requests follow a redirect only to addresses that are allowed as well. They send credentials to one host only,
+// and limit the size of answers and the time. If HTTPS_PROXY names a proxy, the proxy resolves names and dials, and has
+// to decide itself what it lets through; only addresses that are written as IP addresses are refused before. Git
+// fetches into a repository of its own, which is moved into the store when it is complete.
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -175,7 +189,7 @@ func (f *Fetcher) known(ctx context.Context, j job) (remote.Note, error) {
 	switch {
 	case n.Failure != nil && now.Sub(n.Failed) < failureFresh && !f.o.Offline:
 		return remote.Note{}, n.Failure
-	case n.Tree == "" || !(f.o.Offline || f.onlyKnown(j) || j.good(now.Sub(n.Asked), f.o)):
+	case n.Tree == "" || !(f.o.Offline || f.onlyKnown(j.url) || j.good(now.Sub(n.Asked), f.o)):
 		return remote.Note{}, nil
 	}
 	if n.Content != "" {
@@ -230,3 +244,113 @@ func (f *Fetcher) get(ctx context.Context, j job) (remote.Note, error) {
 	before.What, before.Want, before.Failure, before.Failed = j.want.String(), &j.want, failure, now
 	return remote.Note{}, errors.Join(err, f.store.Put(j.key, before))
 }
+
+// broken returns a failure that the wanted thing itself causes: it does not exist, or is not what it has to be.
+func broken(format string, args ...any) error {
+	return &remote.Failure{Message: fmt.Sprintf(format, args...), Broken: true}
+}
+
+// undecided returns a failure that says nothing about the wanted thing: credentials, the list of allowed sources, no
+// answer, limits.
+func undecided(format string, args ...any) error {
+	return &remote.Failure{Message: fmt.Sprintf(format, args...)}
+}
+
+// transient returns a failure that may be over a while later: the source does not answer, or reports an error of its
+// own.
+func transient(format string, args ...any) error {
+	return &remote.Failure{Message: fmt.Sprintf(format, args...), Passing: true}
+}
+
+// denied returns a failure that depends on who asks: the asker has no permission.
+func denied(format string, args ...any) error {
+	return &remote.Failure{Message: fmt.Sprintf(format, args...), Own: true}
+}
+
+// failureOf returns the failure in an error, nil if it has none.
+func failureOf(err error) *remote.Failure {
+	f, _ := errors.AsType[*remote.Failure](err)
+	return f
+}
+
+// Options are what New needs. Only Store is required.
+type Options struct {
+	Store  *remote.Store
+	Policy *Policy // nil: DefaultPolicy()
+
+	// UserGit makes git use the user's configuration (address rewriting, credential helpers, proxies, ssh): for a
+	// laptop. Git then makes its own connections, and no address is checked.
+	UserGit bool
+	// Offline uses only content in the store, however old.
+	Offline bool
+	// Fork means that a change from a fork asks: only content in the store is used, and sources that the policy's
+	// forks.allow lists are fetched.
+	Fork bool
+
+	// Token returns the token that git uses for a repository, empty if there is none. It is called with https addresses
+	// without credentials. An error other than *remote.Failure ends the whole fetching: it says nothing about the
+	// repository. Nil: no tokens.
+	Token func(ctx context.Context, url string) (token string, err error)
+	// MayRead reports whether the asker may read a repository. It is called before any content is used that was read
+	// with a token, even if the store has it. Its errors are like those of Token. Nil: the asker may read everything.
+	MayRead func(ctx context.Context, url string) (bool, error)
+	// Scope separates content that was read with a token from content that was read with other tokens: it names the
+	// installation.
+	Scope string
+
+	// Fresh is how long the result for something that can change (a branch, a tag, a range, the newest version) is used
+	// without asking again; 0: 2 minutes.
+	Fresh time.Duration
+	// Recheck is the time after which even an exact version is asked for again, to find out whether it changed. 0:
+	// never.
+	Recheck time.Duration
+	// Timeout is the time for one want in total; 0: 5 minutes.
+	Timeout time.Duration
+	// Deadline is the time after which nothing more is fetched: what is missing by then counts as not available. The
+	// zero time: no deadline.
+	Deadline time.Time
+
+	Charts ChartLimits // the zero value: DefaultChartLimits()
+	MaxGit int64       // limit of one fetch of git, in bytes; 0: 1 GiB
+	Web    WebOptions
+}
+
+// defaults of Options.
+const (
+	defaultFresh   = 2 * time.Minute
+	defaultTimeout = 5 * time.Minute
+	defaultMaxGit  = 1 << 30
+	// together is how many wants are fetched at once.
+	together = 6
+	// failureFresh is how long a failure is remembered before it is tried again.
+	failureFresh = 30 * time.Second
+	maxFile      = 16 << 20
+)
+
+// Fetcher fetches wants. It is safe for concurrent use, and several may share a store.
+type Fetcher struct {
+	o     Options
+	store *remote.Store
+	web   *webClient
+	// unpacking limits how many charts are unpacked at once.
+	unpacking chan struct{}
+}
+
+// New returns a fetcher; Close ends its connections.
+func New(o Options) (*Fetcher, error) {
+	if o.Store == nil {
+		return nil, errors.New("a fetcher needs a store")
+	}
+	if o.Policy == nil {
+		o.Policy = DefaultPolicy()
+	}
+	o.Fresh, o.Timeout = cmp.Or(o.Fresh, defaultFresh), cmp.Or(o.Timeout, defaultTimeout)
+	o.MaxGit = cmp.Or(o.MaxGit, defaultMaxGit)
+	if o.Charts == (ChartLimits{}) {
+		o.Charts = DefaultChartLimits()
+	}
+	return &Fetcher{o: o, store: o.Store, web: newWeb(o.Policy, o.Web), unpacking: make(chan struct{}, 2)}, nil
+}
+
+// Close ends the connections that are kept open.
+func (f *Fetcher) Close() { f.web.Close() }

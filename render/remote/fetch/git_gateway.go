@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,12 +32,12 @@ type gitGateway struct {
 	secret string
 	server *http.Server
 	listen net.Listener
-	max    int64 // the limit for all answers, in bytes
-	unsure bool  // see gitSource
+	max    int64        // the limit for all answers, in bytes
+	passed atomic.Int64 // how many of them were passed on, or would have been
+	unsure bool         // see gitSource
 
 	mu       sync.Mutex
 	upstream *url.URL // the repository; another one after info/refs was redirected
-	left     int64    // how many bytes are left of max
 	failure  error    // the first one
 }
 
@@ -51,7 +52,7 @@ func (f *Fetcher) openGateway(ctx context.Context, src gitSource) (*gitGateway, 
 	u := *src.URL
 	u.Path, u.RawPath = strings.TrimSuffix(u.Path, "/"), ""
 	g := &gitGateway{trip: trip, client: f.web, ctx: ctx, secret: rand.Text(), listen: listener, upstream: &u,
-		max: f.o.MaxGit, unsure: src.Unsure, left: f.o.MaxGit}
+		max: f.o.MaxGit, unsure: src.Unsure}
 	g.server = &http.Server{Handler: g, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	go func() { _ = g.server.Serve(listener) }()
@@ -184,7 +185,7 @@ func (g *gitGateway) pass(w http.ResponseWriter, resp *http.Response) {
 	for {
 		n, err := resp.Body.Read(buf)
 		if n > 0 {
-			if !g.within(int64(n)) {
+			if g.passed.Add(int64(n)) > g.max {
 				g.broke(undecided("the repository is larger than %d MiB", g.max>>20))
 				panic(http.ErrAbortHandler)
 			}
@@ -209,11 +210,4 @@ func (g *gitGateway) broke(err error) {
 	if g.failure == nil {
 		g.failure = err
 	}
-}
-
-func (g *gitGateway) within(n int64) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.left -= n
-	return g.left >= 0
 }

@@ -136,15 +136,15 @@ func (f *Fetcher) mayUse(ctx context.Context, n remote.Note) error {
 	return nil
 }
 
-// onlyKnown reports whether the want is of a fork and may only be answered from the store.
-func (f *Fetcher) onlyKnown(j job) bool { return f.o.Fork && !f.o.Policy.AllowsFork(j.url) }
+// onlyKnown reports whether a fork asks for an address that may only be answered from the store.
+func (f *Fetcher) onlyKnown(u *url.URL) bool { return f.o.Fork && !f.o.Policy.AllowsFork(u) }
 
 // mayAsk reports whether an address may be asked over the network.
 func (f *Fetcher) mayAsk(u *url.URL) error {
 	switch {
 	case f.o.Offline:
 		return denied("it is not in the source cache, and the network is not used")
-	case f.o.Fork && !f.o.Policy.AllowsFork(u):
+	case f.onlyKnown(u):
 		return denied("it is not in the source cache, and is not fetched for a change from a fork")
 	}
 	return nil

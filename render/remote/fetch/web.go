@@ -25,10 +25,10 @@ const (
 
 // WebOptions set how requests are made.
 type WebOptions struct {
-	Resolve Resolver                                         // nil: the system's
-	Dial    Dialer                                           // nil: net.Dialer
-	Proxy   func(*http.Request) (*url.URL, error)            // nil: http.ProxyFromEnvironment
-	Sleep   func(ctx context.Context, d time.Duration) error // between tries; nil: a timer
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)         // of a host name; nil: the system's
+	Dial    func(ctx context.Context, network, address string) (net.Conn, error) // to an IP address; nil: net.Dialer
+	Proxy   func(*http.Request) (*url.URL, error)                                // nil: http.ProxyFromEnvironment
+	Sleep   func(ctx context.Context, d time.Duration) error                     // between tries; nil: a timer
 }
 
 // webClient makes requests. It is safe for concurrent use.
@@ -44,7 +44,9 @@ func newWeb(policy *Policy, o WebOptions) *webClient {
 	c := &webClient{WebOptions: o, policy: policy}
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	if c.Resolve == nil {
-		c.Resolve = resolve
+		c.Resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
 	}
 	if c.Dial == nil {
 		c.Dial = dialer.DialContext
@@ -167,16 +169,12 @@ func (c *webClient) scheme(u *url.URL) error {
 		return undecided("%v", err)
 	case u.Scheme == "https":
 		return nil
-	case u.Scheme == "http" && c.policy.PlainHTTP(withPath(address, u.Path)):
-		return nil
+	case u.Scheme == "http":
+		if address.Path, address.RawPath = u.Path, ""; c.policy.PlainHTTP(address) {
+			return nil
+		}
 	}
 	return undecided("plain http is not allowed: use https, or have the operator list the address under plainHTTP")
-}
-
-func withPath(u *url.URL, path string) *url.URL {
-	c := *u
-	c.Path, c.RawPath = path, ""
-	return &c
 }
 
 // redirect decides whether a redirect is followed. Credentials for the first host are not sent to another one.
