@@ -3,12 +3,11 @@ package engine
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/lintel-bot/lintel/engine/internal/lazy"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -19,16 +18,11 @@ const placeholder = "lintelvalue"
 
 // innermost matches a variable that contains no other and is not escaped by a backslash; the second group is the
 // expression.
-var innermost = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(^|[^\\])\{\{-?((?:\{[^{}]*\}|[^{}])*)\}\}`)
-})
+var innermost = lazy.Regexp(`(^|[^\\])\{\{-?((?:\{[^{}]*\}|[^{}])*)\}\}`)
 
 // ofUser matches a part of a request that only an admission review has: a background scan has no user
 // (https://kyverno.io/docs/policy-types/cluster-policy/policy-settings/, "background").
-var ofUser = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`(?:^|[^.\w])(serviceAccountName|serviceAccountNamespace|request\.(?:userInfo|roles|clusterRoles))\b`)
-})
+var ofUser = lazy.Regexp(`(?:^|[^.\w])(serviceAccountName|serviceAccountNamespace|request\.(?:userInfo|roles|clusterRoles))\b`)
 
 // variableChecker finds variables in a rule that are not defined.
 type variableChecker struct {
@@ -82,9 +76,7 @@ func checkVariables(d policy.Document, base string, tree any, r *policy.Rule, ba
 		for _, part := range []string{"pattern", "anyPattern", "deny"} {
 			c.strings("/validate/"+part, known)
 		}
-		for i, f := range v.ForEach {
-			c.forEach(fmt.Sprintf("/validate/foreach/%d", i), f, known, 0)
-		}
+		c.validations("/validate", v.ForEach, known, 0)
 	}
 	if m := r.Mutate; m != nil {
 		// Targets may have a context of their own, whose entries the patches can use.
@@ -101,9 +93,7 @@ func checkVariables(d policy.Document, base string, tree any, r *policy.Rule, ba
 		}
 		c.strings("/mutate/patchStrategicMerge", known)
 		c.strings("/mutate/patchesJson6902", known)
-		for i, f := range m.ForEach {
-			c.forEachMutation(fmt.Sprintf("/mutate/foreach/%d", i), f, known, 0)
-		}
+		c.mutations("/mutate", m.ForEach, known, 0)
 	}
 	return c.problems
 }
@@ -123,31 +113,31 @@ func (c *variableChecker) inElement(known names, depth int) names {
 	return out
 }
 
-func (c *variableChecker) forEach(at string, f policy.ForEach, known names, depth int) {
-	if depth > maxForEach {
-		return
-	}
-	c.expression(at+"/list", f.List, known)
-	known = c.context(at+"/context", f.Context, c.inElement(known, depth))
-	for _, part := range []string{"preconditions", "pattern", "anyPattern", "deny"} {
+// forEach checks an entry of a foreach, whose own variables the parts of it may use, and returns the names in them.
+func (c *variableChecker) forEach(at, list string, entries []policy.ContextEntry, known names, depth int, parts ...string) names {
+	c.expression(at+"/list", list, known)
+	known = c.context(at+"/context", entries, c.inElement(known, depth))
+	for _, part := range parts {
 		c.strings(at+"/"+part, known)
 	}
-	for i, inner := range f.ForEach {
-		c.forEach(fmt.Sprintf("%s/foreach/%d", at, i), inner, known, depth+1)
+	return known
+}
+
+func (c *variableChecker) validations(at string, list []policy.ForEach, known names, depth int) {
+	for i, f := range list {
+		if here := fmt.Sprintf("%s/foreach/%d", at, i); depth <= maxForEach {
+			inside := c.forEach(here, f.List, f.Context, known, depth, "preconditions", "pattern", "anyPattern", "deny")
+			c.validations(here, f.ForEach, inside, depth+1)
+		}
 	}
 }
 
-func (c *variableChecker) forEachMutation(at string, f policy.ForEachMutation, known names, depth int) {
-	if depth > maxForEach {
-		return
-	}
-	c.expression(at+"/list", f.List, known)
-	known = c.context(at+"/context", f.Context, c.inElement(known, depth))
-	for _, part := range []string{"preconditions", "patchStrategicMerge", "patchesJson6902"} {
-		c.strings(at+"/"+part, known)
-	}
-	for i, inner := range f.ForEach {
-		c.forEachMutation(fmt.Sprintf("%s/foreach/%d", at, i), inner, known, depth+1)
+func (c *variableChecker) mutations(at string, list []policy.ForEachMutation, known names, depth int) {
+	for i, f := range list {
+		if here := fmt.Sprintf("%s/foreach/%d", at, i); depth <= maxForEach {
+			inside := c.forEach(here, f.List, f.Context, known, depth, "preconditions", "patchStrategicMerge", "patchesJson6902")
+			c.mutations(here, f.ForEach, inside, depth+1)
+		}
 	}
 }
 

@@ -159,22 +159,11 @@ func (x *Exception) selects(d policy.Document, s policy.ExceptionSpec) []policy.
 	}
 	x.security = s.PodSecurity
 	if err := podsecurity.Validate(x.security); err != nil {
-		at := strings.TrimPrefix(invalidAt(err), "/exclude")
-		problems = append(problems, d.Problem("/spec/podSecurity"+at, "%s", err))
+		pointer, message := located(err)
+		problems = append(problems, d.Problem("/spec/podSecurity"+strings.TrimPrefix(pointer, "/exclude"), "%s: %s",
+			jsonpointer.Dotted(pointer), message))
 	}
 	return problems
-}
-
-// invalidAt returns the pointer of a mistake below a podSecurity block, or below a list of exclusions.
-func invalidAt(err error) string {
-	var e *podsecurity.InvalidError
-	if !errors.As(err, &e) {
-		return ""
-	}
-	if e.Index < 0 {
-		return "/" + e.Field
-	}
-	return fmt.Sprintf("/exclude/%d/%s", e.Index, e.Field)
 }
 
 // ends parses the time to live of the exception: a date, a date with time, or a duration.

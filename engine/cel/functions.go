@@ -29,8 +29,10 @@ func functions() []cel.EnvOption {
 	out := []cel.EnvOption{
 		cel.Function(callHasIndex, hasIndexOverload()),
 		function("parseServiceAccount", one, dyn, text1(parseServiceAccount)),
-		function("math.round", []*cel.Type{cel.DoubleType, cel.IntType}, cel.DoubleType, cel.BinaryBinding(round)),
+		function("user.parseServiceAccount", one, dyn, text1(parseServiceAccount)),
 		function("listObjToMap", objects, cel.MapType(str, dyn), cel.FunctionBinding(listToMap)),
+		function("transform.listObjToMap", objects, cel.MapType(str, dyn), cel.FunctionBinding(listToMap)),
+		function("math.round", []*cel.Type{cel.DoubleType, cel.IntType}, cel.DoubleType, cel.BinaryBinding(round)),
 		function("time_parse", two, str, text2(func(layout, value string) ref.Val {
 			t, err := time.Parse(layout, value)
 			return rfc3339(t, err)
