@@ -77,19 +77,13 @@ func (c *checker) warn(pointer, format string, args ...any) {
 func checkMetadata(d policy.Document, m policy.Metadata) []policy.Problem {
 	c := &checker{doc: d}
 	// A name that is a template of another tool is not final yet.
-	if m.Name != "" && !strings.ContainsAny(m.Name, "{}$") {
-		if bad := validation.IsDNS1123Subdomain(m.Name); len(bad) > 0 {
-			c.bad("/metadata/name", "%q is not a valid name of an object: use lower case letters, digits, - and . "+
-				"only, up to 253",
-				m.Name)
-		}
+	final := func(s string) bool { return s != "" && !strings.ContainsAny(s, "{}$") }
+	if final(m.Name) && len(validation.IsDNS1123Subdomain(m.Name)) > 0 {
+		c.bad("/metadata/name", "%q is not a valid name of an object: use lower case letters, digits, - and . only, up to 253", m.Name)
 	}
-	if m.Namespace != "" && !strings.ContainsAny(m.Namespace, "{}$") {
-		if bad := validation.IsDNS1123Label(m.Namespace); len(bad) > 0 {
-			c.bad("/metadata/namespace", "%q is not a valid name of a namespace: use lower case letters, digits and "+
-				"- only, up to 63",
-				m.Namespace)
-		}
+	if final(m.Namespace) && len(validation.IsDNS1123Label(m.Namespace)) > 0 {
+		c.bad("/metadata/namespace", "%q is not a valid name of a namespace: use lower case letters, digits and - only, up to 63",
+			m.Namespace)
 	}
 	for k, v := range m.Labels {
 		at := "/metadata/labels/" + jsonpointer.Escape(k)

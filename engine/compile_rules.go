@@ -129,9 +129,7 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 		out.name = "rule"
 	}
 	out.match, out.asks = c.block("/match", r.Match), asksForUser(c.tree)
-	for _, f := range filters("", r.Match) {
-		out.selects = out.selects || len(f.Roles)+len(f.ClusterRoles)+len(f.Subjects) > 0
-	}
+	out.selects = slices.ContainsFunc(r.Match.Filters(), policy.ResourceFilter.SelectsUsers)
 	if out.match.Empty() {
 		c.bad("/match", "match names nothing: add any or all with resources")
 	}

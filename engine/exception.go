@@ -285,7 +285,7 @@ func (x *Exception) ReadsRequest() bool {
 	}
 	for _, f := range slices.Concat(x.spec.Match.Any, x.spec.Match.All) {
 		operations := f.Resources.Operations
-		if len(f.Subjects)+len(f.Roles)+len(f.ClusterRoles) > 0 ||
+		if f.SelectsUsers() ||
 			len(operations) > 0 && !slices.Contains(operations, "CREATE") {
 			return true
 		}

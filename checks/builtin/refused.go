@@ -199,7 +199,7 @@ func unselected(object map[string]any, at string) string {
 	if !ok {
 		return ""
 	}
-	has, wanted := labelsAt(object, at), labelsAt(object, above+"/selector/matchLabels")
+	has, wanted := admission.TextsAt(object, at), admission.TextsAt(object, above+"/selector/matchLabels")
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		if has[key] != wanted[key] {
 			return jsonpointer.Join(key)

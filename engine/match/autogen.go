@@ -76,19 +76,17 @@ func possible(r *policy.Rule, needed *bool) bool {
 			return false
 		}
 	}
-	blocks := []policy.Match{r.Match}
+	filters := r.Match.Filters()
 	if r.Exclude != nil {
-		blocks = append(blocks, *r.Exclude)
+		filters = append(filters, r.Exclude.Filters()...)
 	}
-	for _, b := range blocks {
-		for _, f := range slices.Concat([]policy.ResourceFilter{b.ResourceFilter}, b.Any, b.All) {
-			d := f.Resources
-			if d.Name != "" || len(d.Names) > 0 || d.Selector != nil || d.Annotations != nil ||
-				len(d.Kinds) > 1 && containsPod(d.Kinds) {
-				return false
-			}
-			*needed = *needed || slices.ContainsFunc(d.Kinds, func(k string) bool { return k == "Pod" || selectors[k] != "" })
+	for _, f := range filters {
+		d := f.Resources
+		if d.Name != "" || len(d.Names) > 0 || d.Selector != nil || d.Annotations != nil ||
+			len(d.Kinds) > 1 && containsPod(d.Kinds) {
+			return false
 		}
+		*needed = *needed || slices.ContainsFunc(d.Kinds, func(k string) bool { return k == "Pod" || selectors[k] != "" })
 	}
 	return true
 }
@@ -145,7 +143,7 @@ func name(prefix, rule string) string {
 
 func aboutPods(r *policy.Rule) bool {
 	kinds := func(m policy.Match) (out []string) {
-		for _, f := range slices.Concat([]policy.ResourceFilter{m.ResourceFilter}, m.Any, m.All) {
+		for _, f := range m.Filters() {
 			out = append(out, f.Resources.Kinds...)
 		}
 		return out
