@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/internal/lazy"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -169,7 +170,7 @@ func generate(tree map[string]any, r *policy.Rule, kinds []string) map[string]an
 		path = []string{"spec", "jobTemplate", "spec", "template"}
 	}
 	isCEL := r.Validate != nil && r.Validate.CEL != nil
-	out := rewrite(tree, replacer(path, isCEL)).(map[string]any)
+	out := jsonpointer.Copy(tree, replacer(path, isCEL)).(map[string]any)
 	retarget(out, "match", kinds, cron)
 	if out["exclude"] != nil {
 		retarget(out, "exclude", kinds, cron)
@@ -305,7 +306,7 @@ func hasPod(resources map[string]any) bool {
 }
 
 // replacer makes expressions read from the pod template at path instead of the pod.
-func replacer(path []string, isCEL bool) func(string) string {
+func replacer(path []string, isCEL bool) func(any) any {
 	prefix := "request."
 	if isCEL {
 		prefix = "" // there, the object is also a variable of its own
@@ -318,26 +319,11 @@ func replacer(path []string, isCEL bool) func(string) string {
 			pairs = append(pairs, old, prefix+object+"."+at+"."+part)
 		}
 	}
-	return strings.NewReplacer(pairs...).Replace
-}
-
-// rewrite copies a tree and applies f to all its strings, including keys.
-func rewrite(v any, f func(string) string) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[f(k)] = rewrite(e, f)
+	replace := strings.NewReplacer(pairs...)
+	return func(v any) any {
+		if s, ok := v.(string); ok {
+			return replace.Replace(s)
 		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = rewrite(e, f)
-		}
-		return out
-	case string:
-		return f(v)
+		return v
 	}
-	return v
 }

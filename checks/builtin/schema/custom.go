@@ -255,24 +255,7 @@ func (s *schema) unknown(object map[string]any, path string) (v Violation, ok bo
 
 // open reports whether an error depends on values that are replaced before the cluster sees the object.
 func open(object map[string]any, pointer string, e *field.Error) bool {
-	return e.Type != field.ErrorTypeRequired && replaced(jsonpointer.At(object, pointer))
-}
-
-// replaced reports whether a value contains a placeholder.
-func replaced(v any) bool {
-	switch v := v.(type) {
-	case string:
-		return Placeholder(v)
-	case map[string]any:
-		for _, child := range v {
-			if replaced(child) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, replaced)
-	}
-	return false
+	return e.Type != field.ErrorTypeRequired && FilledIn(jsonpointer.At(object, pointer))
 }
 
 // violation converts an error of the API server, and rewords it where our words are clearer.
