@@ -194,9 +194,6 @@ func round(v, digits ref.Val) ref.Val {
 // listToMap pairs two lists of objects: the keys are a field of the first list's objects, the values a field of the
 // second's.
 func listToMap(args ...ref.Val) ref.Val {
-	if len(args) != 4 {
-		return types.NoSuchOverloadErr()
-	}
 	keys, ok := args[0].(traits.Lister)
 	values, ok2 := args[1].(traits.Lister)
 	if !ok || !ok2 || keys.Size() != values.Size() {

@@ -2,7 +2,6 @@ package cel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -264,8 +263,6 @@ func (e *expression) run(a *activation) (ref.Val, error) {
 	return out, err
 }
 
-var errUnknown = errors.New("the result is unknown")
-
 // run runs a program and returns its cost: the limit, if it was stopped before its end.
 func run(a *activation, p cel.Program) (ref.Val, uint64, error) {
 	out, details, err := p.ContextEval(a.ctx, a)
@@ -278,9 +275,6 @@ func run(a *activation, p cel.Program) (ref.Val, uint64, error) {
 			return nil, cost, cause
 		}
 		return nil, cost, err
-	}
-	if types.IsUnknown(out) {
-		return nil, cost, errUnknown
 	}
 	return out, cost, nil
 }

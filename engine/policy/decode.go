@@ -154,15 +154,6 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path []string) {
 			return
 		}
 		d.wrong(n, path, "a whole number")
-	case reflect.Float64:
-		switch f := x.(type) {
-		case int64:
-			v.SetFloat(float64(f))
-		case float64:
-			v.SetFloat(f)
-		default:
-			d.wrong(n, path, "a number")
-		}
 	default:
 		d.report(n, "%s cannot be read", dotted(path))
 	}
