@@ -42,8 +42,9 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 	standard, bad := compileAction(d, "/spec", p.Spec.ValidationFailureAction, p.Spec.ValidationFailureActionOverrides,
 		"validationFailureAction", "validationFailureActionOverrides")
 	problems = append(problems, bad...)
-	trees, _ := jsonpointer.At(d.Value(), "/spec/rules").([]any)
-	problems = append(problems, check(d, &p, trees)...)
+	tree := d.Value()
+	trees, _ := jsonpointer.At(tree, "/spec/rules").([]any)
+	problems = append(problems, check(d, &p, tree)...)
 	if w := p.Spec.WebhookConfiguration; w != nil && len(w.MatchConditions) > 0 {
 		c, bad := cel.CompileRule(d, cel.RuleSpec{
 			Name: d.Name, Preconditions: w.MatchConditions, PreconditionsAt: "/spec/webhookConfiguration/matchConditions",
