@@ -122,15 +122,14 @@ func (f *frame) anyPattern(patterns []*pattern.Pattern, subject any) verdict {
 			fields, nearest = out.Fields, i
 		}
 	}
-	if len(failures) > 0 {
+	switch {
+	case len(failures) > 0:
 		f.explain(patterns[nearest], subject, patterns...)
-	}
-	if len(failures) == 0 {
-		if len(skips) == 0 {
-			message, _ := f.resolve(f.rule.message)
-			return verdict{outcome: Pass, message: message}
-		}
+	case len(skips) > 0:
 		return verdict{outcome: Skip, message: strings.Join(skips, " ")}
+	default:
+		message, _ := f.resolve(f.rule.message)
+		return verdict{outcome: Pass, message: message}
 	}
 	what := strings.Join(failures, " ")
 	message, ok := f.resolve(f.rule.message)

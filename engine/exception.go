@@ -94,10 +94,8 @@ func compileException(d policy.Document) (*Exception, []policy.Problem) {
 	}
 	var e policy.PolicyException
 	problems = append(problems, policy.Decode(d, &e)...)
-	problems = append(problems, checkException(d, e)...)
 	x.spec = &e.Spec
-	problems = append(problems, references(d, e.Spec.Exceptions)...)
-	problems = append(problems, x.selects(d, e.Spec)...)
+	problems = slices.Concat(problems, checkException(d, e), references(d, e.Spec.Exceptions), x.selects(d, e.Spec))
 	if value, ok := e.Metadata.Labels[ttlLabel]; ok {
 		if err := x.ends(value); err != nil {
 			problems = append(problems, d.Problem("/metadata/labels/"+jsonpointer.Escape(ttlLabel), "%s", err))

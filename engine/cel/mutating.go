@@ -63,12 +63,6 @@ func (c *compiler) mutations(at string, list []policy.CELMutation) []mutation {
 	return out
 }
 
-func (c *compiler) reinvocation(value string) {
-	if value != "" && value != "Never" && value != "IfNeeded" {
-		c.problem("/spec/reinvocationPolicy", "reinvocationPolicy is Never or IfNeeded, not %q", value)
-	}
-}
-
 // ChangesOthers reports whether a MutatingPolicy changes existing objects and not those of a request. That happens only
 // in a cluster.
 func ChangesOthers(p policy.MutatingPolicy) bool {
@@ -96,7 +90,7 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Polic
 		}
 		pods := compile(spec)
 		out.program = pods.program()
-		c.reinvocation(spec.ReinvocationPolicy)
+		c.either("/spec/reinvocationPolicy", spec.ReinvocationPolicy, "Never", "IfNeeded")
 		pods.match = c.constraints(spec.MatchConstraints)
 		out.targets = append([]target{pods}, c.controllers(spec.MatchConstraints, spec.Autogen, pods.match,
 			func(template string) target { return compile(mutatingTemplates(spec, template)) })...)
@@ -126,7 +120,7 @@ func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmiss
 		}
 		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, nil, nil)
 		out.targets = []target{{program: func() *program { return out.program }, mutations: c.mutations("/spec/mutations", spec.Mutations)}}
-		c.reinvocation(spec.ReinvocationPolicy)
+		c.either("/spec/reinvocationPolicy", spec.ReinvocationPolicy, "Never", "IfNeeded")
 		out.targets[0].match = c.constraints(spec.MatchConstraints)
 		for _, b := range bindings {
 			if b.Spec.PolicyName == doc.Name {

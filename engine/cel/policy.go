@@ -105,13 +105,8 @@ func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, con
 	validations []policy.CELValidation, audit []policy.CELAuditAnnotation) *program {
 	p := &program{lang: c.lang}
 	c.declared, c.untyped, c.additions, c.mutates = map[string]*cel.Type{}, map[string]bool{}, 0, false
-	switch failurePolicy {
-	case "", "Fail":
-	case "Ignore":
-		p.ignore = true
-	default:
-		c.problem(at+"/failurePolicy", "failurePolicy is Fail or Ignore, not %q", failurePolicy)
-	}
+	c.either(at+"/failurePolicy", failurePolicy, "Fail", "Ignore")
+	p.ignore = failurePolicy == "Ignore"
 	c.conditions(p, at+"/matchConditions/", conditions)
 	for i, v := range vars {
 		pointer := at + "/variables/" + itoa(i)

@@ -124,7 +124,7 @@ func Validate(exclude []policy.PodSecurityControl) error {
 		case of.inContainer == nil && len(e.Images) > 0:
 			return bad("images", "the control %q is one of the pod, and takes no images", e.ControlName)
 		case e.RestrictedField == "":
-		case !knownField(of.ids, e.RestrictedField):
+		case !of.restricts(e.RestrictedField):
 			return bad("restrictedField", "%q is not restricted by the control %q", clip(e.RestrictedField), e.ControlName)
 		case container && len(e.Images) == 0:
 			return bad("images", "a field of containers needs images")

@@ -38,11 +38,7 @@ func (d Document) Deprecation(pointer, format string, args ...any) Problem {
 // Decode reads a document into a struct with json tags, strictly: a field that the struct does not have and a
 // value of another type are problems, all of them in one go, each with the nearest name or the way to write
 // it. A field of type any takes any JSON. What is not a problem is decoded.
-func Decode(doc Document, into any) []Problem {
-	d := &decoder{doc: doc}
-	d.value(doc.Node, reflect.ValueOf(into).Elem(), nil)
-	return d.problems
-}
+func Decode(doc Document, into any) []Problem { return DecodeAt(doc, "", into) }
 
 // DecodeAt is like [Decode] for the part of a document behind a pointer. A part that is not there decodes
 // to nothing.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -291,15 +292,8 @@ func violation(object map[string]any, e *field.Error) Violation {
 
 // numberOf converts a number to the type that the API server reads. It returns other scalars as they are.
 func numberOf(v any) any {
-	switch v := v.(type) {
-	case int:
-		return int64(v)
-	case uint64:
-		return int64(v)
-	case float64:
-		if whole := int64(v); float64(whole) == v && v > -1<<53 && v < 1<<53 {
-			return whole
-		}
+	if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return int64(f)
 	}
 	return v
 }
