@@ -322,7 +322,9 @@ func replacer(path []string, isCEL bool) func(any) any {
 	replace := strings.NewReplacer(pairs...)
 	return func(v any) any {
 		if s, ok := v.(string); ok {
-			return replace.Replace(s)
+			if changed := replace.Replace(s); changed != s {
+				return changed
+			}
 		}
 		return v
 	}
