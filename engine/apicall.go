@@ -109,7 +109,7 @@ func (l lookupPath) answer(s *variable.Scope) (any, error) {
 		}
 		return nil, nil
 	}
-	var items []any
+	items := []any{}
 	declared := cluster.List(s.Context(), l.group, kind, l.namespace)
 	for _, object := range declared {
 		if l.selector == nil || l.selector.Matches(admission.LabelsOf(object)) {
@@ -118,9 +118,6 @@ func (l lookupPath) answer(s *variable.Scope) (any, error) {
 	}
 	if len(declared) == 0 && !admission.Removed(s.Context(), cluster, l.group, kind, l.namespace, "") {
 		return nil, nil
-	}
-	if items == nil {
-		items = []any{}
 	}
 	id := admission.Identity{Group: l.group, Version: l.version}
 	return map[string]any{"apiVersion": id.APIVersion(), "kind": kind + "List", "metadata": map[string]any{},

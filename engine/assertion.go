@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -13,8 +12,8 @@ import (
 
 func (c *ruleCompiler) assertion(tree any) *assert.Tree {
 	t, err := assert.Compile(tree)
-	if bad, ok := errors.AsType[*assert.CompileError](err); ok {
-		c.bad("/validate/assert"+bad.Pointer, "%s", bad.Message)
+	if err != nil {
+		c.failedBelow("/validate/assert", err)
 	}
 	return t
 }

@@ -18,8 +18,8 @@ import (
 
 // check finds mistakes in a policy that the API server or Kyverno's own webhook would refuse and that compiling its
 // rules does not find (https://kyverno.io/docs/policy-types/cluster-policy/policy-settings/).
-func check(d policy.Document, p *policy.ClusterPolicy, trees []any) []policy.Problem {
-	c := &checker{doc: d, namespaced: d.Kind == "Policy", background: p.Spec.Background == nil || *p.Spec.Background}
+func check(d policy.Document, p *policy.ClusterPolicy, tree any) []policy.Problem {
+	c := &checker{doc: d, tree: tree, namespaced: d.Kind == "Policy", background: p.Spec.Background == nil || *p.Spec.Background}
 	c.problems = checkMetadata(d, p.Metadata)
 	if len(p.Metadata.Name) > 63 {
 		c.bad("/metadata/name", "the name has %d characters: a policy's has at most 63", len(p.Metadata.Name))
@@ -27,11 +27,9 @@ func check(d policy.Document, p *policy.ClusterPolicy, trees []any) []policy.Pro
 	c.spec(&p.Spec)
 	c.controllers(p)
 	for i := range p.Spec.Rules {
-		if i < len(trees) {
-			at := fmt.Sprintf("/spec/rules/%d", i)
-			c.rule(at, &p.Spec.Rules[i], trees[i])
-			c.webhook(at, &p.Spec.Rules[i], p.Spec.Admission == nil || *p.Spec.Admission)
-		}
+		at := fmt.Sprintf("/spec/rules/%d", i)
+		c.rule(at, &p.Spec.Rules[i])
+		c.webhook(at, &p.Spec.Rules[i], p.Spec.Admission == nil || *p.Spec.Admission)
 	}
 	return append(c.problems, deprecated(d, p)...)
 }
@@ -47,19 +45,20 @@ func outdated(d policy.Document) []policy.Problem {
 // checkException finds mistakes in an exception of kyverno.io that the API server or Kyverno would refuse
 // (https://kyverno.io/docs/exceptions/).
 func checkException(d policy.Document, e policy.PolicyException) []policy.Problem {
-	c := &checker{doc: d, background: e.Spec.Background == nil || *e.Spec.Background}
+	c := &checker{doc: d, tree: d.Value(), background: e.Spec.Background == nil || *e.Spec.Background}
 	c.problems = append(outdated(d), checkMetadata(d, e.Metadata)...)
 	c.block("/spec/match", e.Spec.Match, &policy.Rule{})
-	v := &variableChecker{doc: d, tree: d.Value(), background: c.background}
-	v.strings("/spec/conditions", names{"request": true, "images": true, "serviceAccountName": true,
-		"serviceAccountNamespace": true})
-	c.operations("/spec/conditions", jsonpointer.At(v.tree, "/spec/conditions"))
-	return append(c.problems, v.problems...)
+	c.userless = c.background
+	c.strings("/spec/conditions", predefined)
+	c.operations("/spec/conditions")
+	return c.problems
 }
 
 type checker struct {
 	doc                    policy.Document
+	tree                   any // the document as JSON
 	namespaced, background bool
+	userless               bool // what is checked may not ask for the user
 	annotated              bool // the policy says itself which rules to generate for pod controllers
 	problems               []policy.Problem
 }
@@ -77,19 +76,13 @@ func (c *checker) warn(pointer, format string, args ...any) {
 func checkMetadata(d policy.Document, m policy.Metadata) []policy.Problem {
 	c := &checker{doc: d}
 	// A name that is a template of another tool is not final yet.
-	if m.Name != "" && !strings.ContainsAny(m.Name, "{}$") {
-		if bad := validation.IsDNS1123Subdomain(m.Name); len(bad) > 0 {
-			c.bad("/metadata/name", "%q is not a valid name of an object: use lower case letters, digits, - and . "+
-				"only, up to 253",
-				m.Name)
-		}
+	final := func(s string) bool { return s != "" && !strings.ContainsAny(s, "{}$") }
+	if final(m.Name) && len(validation.IsDNS1123Subdomain(m.Name)) > 0 {
+		c.bad("/metadata/name", "%q is not a valid name of an object: use lower case letters, digits, - and . only, up to 253", m.Name)
 	}
-	if m.Namespace != "" && !strings.ContainsAny(m.Namespace, "{}$") {
-		if bad := validation.IsDNS1123Label(m.Namespace); len(bad) > 0 {
-			c.bad("/metadata/namespace", "%q is not a valid name of a namespace: use lower case letters, digits and "+
-				"- only, up to 63",
-				m.Namespace)
-		}
+	if final(m.Namespace) && len(validation.IsDNS1123Label(m.Namespace)) > 0 {
+		c.bad("/metadata/namespace", "%q is not a valid name of a namespace: use lower case letters, digits and - only, up to 63",
+			m.Namespace)
 	}
 	for k, v := range m.Labels {
 		at := "/metadata/labels/" + jsonpointer.Escape(k)
@@ -201,7 +194,7 @@ func (c *checker) controllers(p *policy.ClusterPolicy) {
 	}
 }
 
-func (c *checker) rule(at string, r *policy.Rule, tree any) {
+func (c *checker) rule(at string, r *policy.Rule) {
 	if len(r.Name) > 63 {
 		c.bad(at+"/name", "the name has %d characters: a rule's has at most 63", len(r.Name))
 	}
@@ -209,12 +202,12 @@ func (c *checker) rule(at string, r *policy.Rule, tree any) {
 	if r.Exclude != nil {
 		c.block(at+"/exclude", *r.Exclude, r)
 	}
-	c.problems = append(c.problems, checkVariables(c.doc, at, tree, r, c.background)...)
-	c.operations(at+"/preconditions", jsonpointer.At(tree, "/preconditions"))
+	c.variables(at, r)
+	c.operations(at + "/preconditions")
 	if v := r.Validate; v != nil {
 		c.besidePod(at+"/match", r.Match)
-		c.operations(at+"/validate/deny", jsonpointer.At(tree, "/validate/deny"))
-		c.operations(at+"/validate/foreach", jsonpointer.At(tree, "/validate/foreach"))
+		c.operations(at + "/validate/deny")
+		c.operations(at + "/validate/foreach")
 		c.metadata(at+"/validate/pattern", v.Pattern)
 		if len(v.ForEach) > 0 { // Kyverno looks at the first only
 			c.metadata(at+"/validate/foreach/0/pattern", v.ForEach[0].Pattern)
@@ -232,7 +225,7 @@ func (c *checker) rule(at string, r *policy.Rule, tree any) {
 		c.overrides(at+"/validate/validationFailureActionOverrides", v.ValidationFailureActionOverrides)
 	}
 	if m := r.Mutate; m != nil {
-		c.operations(at+"/mutate/foreach", jsonpointer.At(tree, "/mutate/foreach"))
+		c.operations(at + "/mutate/foreach")
 		c.metadata(at+"/mutate/patchStrategicMerge", m.PatchStrategicMerge)
 		c.patchPaths(at+"/mutate/patchesJson6902", m.PatchesJSON6902)
 	}
@@ -324,9 +317,9 @@ func (c *checker) metadata(at string, pattern any) {
 
 // operations checks the values that conditions compare with the operation of the request, and durations that are
 // literals.
-func (c *checker) operations(at string, conditions any) {
+func (c *checker) operations(at string) {
 	allowed := []string{"CREATE", "UPDATE", "DELETE", "CONNECT"}
-	jsonpointer.Walk(conditions, at, func(pointer string, value any) {
+	jsonpointer.Walk(jsonpointer.At(c.tree, at), at, func(pointer string, value any) {
 		m, _ := value.(map[string]any)
 		operator, _ := m["operator"].(string)
 		key, _ := m["key"].(string)

@@ -3,12 +3,11 @@ package engine
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/lintel-bot/lintel/engine/internal/lazy"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -19,28 +18,16 @@ const placeholder = "lintelvalue"
 
 // innermost matches a variable that contains no other and is not escaped by a backslash; the second group is the
 // expression.
-var innermost = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(^|[^\\])\{\{-?((?:\{[^{}]*\}|[^{}])*)\}\}`)
-})
+var innermost = lazy.Regexp(`(^|[^\\])\{\{-?((?:\{[^{}]*\}|[^{}])*)\}\}`)
 
 // ofUser matches a part of a request that only an admission review has: a background scan has no user
 // (https://kyverno.io/docs/policy-types/cluster-policy/policy-settings/, "background").
-var ofUser = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`(?:^|[^.\w])(serviceAccountName|serviceAccountNamespace|request\.(?:userInfo|roles|clusterRoles))\b`)
-})
-
-// variableChecker finds variables in a rule that are not defined.
-type variableChecker struct {
-	doc        policy.Document
-	base       string // pointer of the rule
-	tree       any    // the rule
-	background bool   // whether users are out of reach
-	problems   []policy.Problem
-}
+var ofUser = lazy.Regexp(`(?:^|[^.\w])(serviceAccountName|serviceAccountNamespace|request\.(?:userInfo|roles|clusterRoles))\b`)
 
 // names are the variables that are defined at some point of a rule.
 type names map[string]bool
+
+var predefined = names{"request": true, "images": true, "serviceAccountName": true, "serviceAccountNamespace": true}
 
 func (n names) with(more ...string) names {
 	out := maps.Clone(n)
@@ -50,18 +37,17 @@ func (n names) with(more ...string) names {
 	return out
 }
 
-// checkVariables reports the variables of a rule that are neither predefined nor defined earlier by its context
+// variables reports the variables of a rule that are neither predefined nor defined earlier by its context
 // (https://kyverno.io/docs/policy-types/cluster-policy/variables/), and, in a policy for background scans, variables
 // about the user.
-func checkVariables(d policy.Document, base string, tree any, r *policy.Rule, background bool) []policy.Problem {
-	c := &variableChecker{doc: d, base: base, tree: tree, background: background &&
-		(r.Mutate == nil || r.Mutate.Targets == nil)}
-	known := names{"request": true, "images": true, "serviceAccountName": true, "serviceAccountNamespace": true}
+func (c *checker) variables(at string, r *policy.Rule) {
+	c.userless = c.background && (r.Mutate == nil || r.Mutate.Targets == nil)
+	known := predefined.with()
 	if r.Mutate != nil && r.Mutate.Targets != nil {
 		known["target"] = true
 	}
-	known = c.context("/context", r.Context, known)
-	c.strings("/preconditions", known)
+	known = c.context(at+"/context", r.Context, known)
+	c.strings(at+"/preconditions", known)
 	if v := r.Validate; v != nil {
 		message := known
 		if len(v.ForEach) > 0 {
@@ -78,13 +64,11 @@ func checkVariables(d policy.Document, base string, tree any, r *policy.Rule, ba
 				list = next
 			}
 		}
-		c.strings("/validate/message", message)
+		c.strings(at+"/validate/message", message)
 		for _, part := range []string{"pattern", "anyPattern", "deny"} {
-			c.strings("/validate/"+part, known)
+			c.strings(at+"/validate/"+part, known)
 		}
-		for i, f := range v.ForEach {
-			c.forEach(fmt.Sprintf("/validate/foreach/%d", i), f, known, 0)
-		}
+		c.validations(at+"/validate", v.ForEach, known, 0)
 	}
 	if m := r.Mutate; m != nil {
 		// Targets may have a context of their own, whose entries the patches can use.
@@ -99,13 +83,10 @@ func checkVariables(d policy.Document, base string, tree any, r *policy.Rule, ba
 				}
 			}
 		}
-		c.strings("/mutate/patchStrategicMerge", known)
-		c.strings("/mutate/patchesJson6902", known)
-		for i, f := range m.ForEach {
-			c.forEachMutation(fmt.Sprintf("/mutate/foreach/%d", i), f, known, 0)
-		}
+		c.strings(at+"/mutate/patchStrategicMerge", known)
+		c.strings(at+"/mutate/patchesJson6902", known)
+		c.mutations(at+"/mutate", m.ForEach, known, 0)
 	}
-	return c.problems
 }
 
 func root(name string) string {
@@ -114,7 +95,7 @@ func root(name string) string {
 }
 
 // inElement returns the names with those that a foreach at a depth (from 0) defines.
-func (c *variableChecker) inElement(known names, depth int) names {
+func (c *checker) inElement(known names, depth int) names {
 	out := known.with("element", "elementIndex")
 	for i := range depth + 1 {
 		out["element"+strconv.Itoa(i)] = true
@@ -123,31 +104,31 @@ func (c *variableChecker) inElement(known names, depth int) names {
 	return out
 }
 
-func (c *variableChecker) forEach(at string, f policy.ForEach, known names, depth int) {
-	if depth > maxForEach {
-		return
-	}
-	c.expression(at+"/list", f.List, known)
-	known = c.context(at+"/context", f.Context, c.inElement(known, depth))
-	for _, part := range []string{"preconditions", "pattern", "anyPattern", "deny"} {
+// forEach checks an entry of a foreach, whose own variables the parts of it may use, and returns the names in them.
+func (c *checker) forEach(at, list string, entries []policy.ContextEntry, known names, depth int, parts ...string) names {
+	c.expression(at+"/list", list, known)
+	known = c.context(at+"/context", entries, c.inElement(known, depth))
+	for _, part := range parts {
 		c.strings(at+"/"+part, known)
 	}
-	for i, inner := range f.ForEach {
-		c.forEach(fmt.Sprintf("%s/foreach/%d", at, i), inner, known, depth+1)
+	return known
+}
+
+func (c *checker) validations(at string, list []policy.ForEach, known names, depth int) {
+	for i, f := range list {
+		if here := fmt.Sprintf("%s/foreach/%d", at, i); depth <= maxForEach {
+			inside := c.forEach(here, f.List, f.Context, known, depth, "preconditions", "pattern", "anyPattern", "deny")
+			c.validations(here, f.ForEach, inside, depth+1)
+		}
 	}
 }
 
-func (c *variableChecker) forEachMutation(at string, f policy.ForEachMutation, known names, depth int) {
-	if depth > maxForEach {
-		return
-	}
-	c.expression(at+"/list", f.List, known)
-	known = c.context(at+"/context", f.Context, c.inElement(known, depth))
-	for _, part := range []string{"preconditions", "patchStrategicMerge", "patchesJson6902"} {
-		c.strings(at+"/"+part, known)
-	}
-	for i, inner := range f.ForEach {
-		c.forEachMutation(fmt.Sprintf("%s/foreach/%d", at, i), inner, known, depth+1)
+func (c *checker) mutations(at string, list []policy.ForEachMutation, known names, depth int) {
+	for i, f := range list {
+		if here := fmt.Sprintf("%s/foreach/%d", at, i); depth <= maxForEach {
+			inside := c.forEach(here, f.List, f.Context, known, depth, "preconditions", "patchStrategicMerge", "patchesJson6902")
+			c.mutations(here, f.ForEach, inside, depth+1)
+		}
 	}
 }
 
@@ -156,7 +137,7 @@ func (c *variableChecker) forEachMutation(at string, f policy.ForEachMutation, k
 var reserved = []string{"images", "request", "serviceAccountName", "serviceAccountNamespace", "element", "elementIndex"}
 
 // context checks the entries in their order: each may use those before it.
-func (c *variableChecker) context(at string, list []policy.ContextEntry, known names) names {
+func (c *checker) context(at string, list []policy.ContextEntry, known names) names {
 	for i, e := range list {
 		here := fmt.Sprintf("%s/%d", at, i)
 		if slices.Contains(reserved, root(e.Name)) {
@@ -175,7 +156,7 @@ func (c *variableChecker) context(at string, list []policy.ContextEntry, known n
 }
 
 // source checks the source of an entry.
-func (c *variableChecker) source(at string, e policy.ContextEntry) {
+func (c *checker) source(at string, e policy.ContextEntry) {
 	if v := e.Variable; v != nil && v.Default != nil && v.JMESPath == "" {
 		c.bad(at+"/variable/default", "the default of %q is never used: it replaces only the result of a jmesPath "+
 			"that finds nothing",
@@ -195,21 +176,17 @@ func (c *variableChecker) source(at string, e policy.ContextEntry) {
 	}
 }
 
-func (c *variableChecker) bad(pointer, format string, args ...any) {
-	c.problems = append(c.problems, c.doc.Problem(c.base+pointer, format, args...))
-}
-
 // expression checks a field that is an expression as a whole. The variables in it are checked by strings.
-func (c *variableChecker) expression(at, source string, known names) {
+func (c *checker) expression(at, source string, known names) {
 	if source == "" || strings.Contains(source, "{{") {
 		return
 	}
-	line, column := c.doc.TextPosition(c.base+at, 1, 1)
+	line, column := c.doc.TextPosition(at, 1, 1)
 	c.reads(source, line, column, known, false)
 }
 
 // strings checks all variables in a part of the rule.
-func (c *variableChecker) strings(at string, known names) {
+func (c *checker) strings(at string, known names) {
 	walkStrings(jsonpointer.At(c.tree, at), at, func(pointer, s string) {
 		if strings.Contains(s, "{{") {
 			c.templates(pointer, s, known)
@@ -218,7 +195,7 @@ func (c *variableChecker) strings(at string, known names) {
 }
 
 // templates checks the variables of one string, the innermost first.
-func (c *variableChecker) templates(pointer, s string, known names) {
+func (c *checker) templates(pointer, s string, known names) {
 	text, at := s, 0
 	for range 1000 {
 		m := innermost().FindStringSubmatchIndex(text[at:])
@@ -236,7 +213,7 @@ func (c *variableChecker) templates(pointer, s string, known names) {
 		// The position is that in the string as written, which may differ after the first variable.
 		offset := strings.Index(s, text[at+m[3]:at+m[1]])
 		before := s[:max(offset, 0)]
-		line, column := c.doc.TextPosition(c.base+pointer, 1+strings.Count(before, "\n"),
+		line, column := c.doc.TextPosition(pointer, 1+strings.Count(before, "\n"),
 			1+len(before)-(strings.LastIndexByte(before, '\n')+1))
 		c.reads(source, line, column, known, strings.Contains(source, placeholder))
 		text = text[:at+m[3]] + placeholder + text[at+m[1]:]
@@ -246,12 +223,12 @@ func (c *variableChecker) templates(pointer, s string, known names) {
 
 // reads checks which variables one expression reads. A dynamic one contains the values of other variables, so its text
 // may be no valid expression yet.
-func (c *variableChecker) reads(source string, line, column int, known names, dynamic bool) {
+func (c *checker) reads(source string, line, column int, known names, dynamic bool) {
 	report := func(warning bool, format string, args ...any) {
 		c.problems = append(c.problems, policy.Problem{Path: c.doc.Path, Line: line, Column: column, Warning: warning,
 			Message: fmt.Sprintf(format, args...)})
 	}
-	if c.background {
+	if c.userless {
 		if m := ofUser().FindStringSubmatch(source); m != nil {
 			report(false, "%s is not available in a background scan, which this policy allows: set spec.background "+
 				"to false", m[1])

@@ -51,11 +51,8 @@ func (c *checker) conflict(at string, r *policy.Rule) {
 	}
 }
 
-func anyKind(m policy.Match) (is bool) {
-	for _, f := range filters("", m) {
-		is = is || slices.Contains(f.Resources.Kinds, "*")
-	}
-	return is
+func anyKind(m policy.Match) bool {
+	return slices.ContainsFunc(m.Filters(), func(f policy.ResourceFilter) bool { return slices.Contains(f.Resources.Kinds, "*") })
 }
 
 // wildcard checks a rule for the kind *, which may be about the metadata of objects only.

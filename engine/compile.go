@@ -78,22 +78,24 @@ func sorted(problems []policy.Problem) []policy.Problem {
 	return slices.Compact(problems)
 }
 
-func aboutOf(d policy.Document) (a About) {
+// annotated returns a function that returns the values of Kyverno's annotations of a policy.
+func annotated(d policy.Document) func(name string) string {
 	var annotations map[string]any
 	_ = policy.DecodeAt(d, "/metadata/annotations", &annotations) // reported where the document is compiled
-	a.Title, _ = annotations["policies.kyverno.io/title"].(string)
-	a.Description, _ = annotations["policies.kyverno.io/description"].(string)
-	a.Category, _ = annotations["policies.kyverno.io/category"].(string)
-	return a
+	return func(name string) string {
+		text, _ := annotations["policies.kyverno.io/"+name].(string)
+		return text
+	}
+}
+
+func aboutOf(d policy.Document) About {
+	says := annotated(d)
+	return About{Title: says("title"), Description: says("description"), Category: says("category")}
 }
 
 func referenceTo(d policy.Document) PolicyRef {
-	ref := PolicyRef{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Path: d.Path,
-		Line: d.Line, Inherited: d.Inherited}
-	var annotations map[string]any
-	_ = policy.DecodeAt(d, "/metadata/annotations", &annotations) // reported where the document is compiled
-	ref.Severity, _ = annotations["policies.kyverno.io/severity"].(string)
-	ref.Unscored = annotations["policies.kyverno.io/scored"] == "false"
-	ref.Category, _ = annotations["policies.kyverno.io/category"].(string)
-	return ref
+	says := annotated(d)
+	return PolicyRef{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Path: d.Path,
+		Line: d.Line, Inherited: d.Inherited, Severity: says("severity"), Unscored: says("scored") == "false",
+		Category: says("category")}
 }

@@ -25,27 +25,28 @@ const maxForEach = 10
 type body struct {
 	context       []*entry
 	preconditions *condition.Set
-	pattern       *alternative
-	anyPattern    *alternatives
-	deny          *deny
+	patterns      *patterns
+	denies        bool // what meets the conditions of deny: everything where these are nil
+	deny          *condition.Set
 	forEach       []*forEach
 	assert        *assert.Tree
 }
 
-// alternative is a pattern. If it has no variables, it is compiled once.
-type alternative struct {
-	fixed *pattern.Pattern
-	tree  *variable.Tree
-}
-
-// alternatives is an anyPattern.
-type alternatives struct {
+// patterns are a pattern or an anyPattern. If they have no variables, they are compiled once.
+type patterns struct {
+	one   bool // a pattern, else a list of alternatives
 	fixed []*pattern.Pattern
-	tree  *variable.Tree
+	tree  *variable.Tree // nil where they are fixed
 }
 
-// deny has the conditions of a deny. Nil means that there are none, and everything is denied.
-type deny struct{ conditions *condition.Set }
+// list returns the patterns in a value of the tree.
+func (p *patterns) list(value any) []any {
+	if p.one {
+		return []any{value}
+	}
+	list, _ := value.([]any)
+	return list
+}
 
 type forEach struct {
 	list  *jmespath.Expression
@@ -107,13 +108,13 @@ func (c *ruleCompiler) action(v *policy.Validation) action {
 // parts compiles the fields that a validate block and an entry of its foreach have in common.
 func (c *ruleCompiler) parts(b *body, at string, one, some any, d *policy.Deny, list []policy.ForEach, depth int) {
 	if one != nil {
-		b.pattern = c.pattern(at+"/pattern", one)
+		b.patterns = c.pattern(at+"/pattern", one)
 	}
 	if some != nil {
-		b.anyPattern = c.anyPattern(at+"/anyPattern", some)
+		b.patterns = c.anyPattern(at+"/anyPattern", some)
 	}
 	if d != nil {
-		b.deny = &deny{conditions: c.conditions(at+"/deny/conditions", d.Conditions)}
+		b.denies, b.deny = true, c.conditions(at+"/deny/conditions", d.Conditions)
 	}
 	if depth > maxForEach {
 		c.bad(at, "foreach nests more than %d levels deep: flatten it", maxForEach)
@@ -177,24 +178,15 @@ func (c *ruleCompiler) expression(at, source string) *jmespath.Expression {
 	return e
 }
 
-func (c *ruleCompiler) pattern(at string, raw any) *alternative {
+func (c *ruleCompiler) pattern(at string, raw any) *patterns {
 	if _, ok := raw.(string); ok {
 		c.bad(at, "a pattern is a mapping (or a list), not a string")
 		return nil
 	}
-	tree, err := variable.Parse(raw, "")
-	if err != nil {
-		c.failedBelow(at, err)
-		return nil
-	}
-	if fixed, ok := tree.Constant(); ok {
-		return &alternative{fixed: c.fixedPattern(at, fixed)}
-	}
-	c.tryPattern(at, raw)
-	return &alternative{tree: tree}
+	return c.patterns(at, raw, &patterns{one: true})
 }
 
-func (c *ruleCompiler) anyPattern(at string, raw any) *alternatives {
+func (c *ruleCompiler) anyPattern(at string, raw any) *patterns {
 	list, ok := raw.([]any)
 	if !ok {
 		c.bad(at, "anyPattern is a list of patterns: put a dash before each")
@@ -204,31 +196,35 @@ func (c *ruleCompiler) anyPattern(at string, raw any) *alternatives {
 		c.bad(at, "anyPattern is an empty list, which Kyverno cannot evaluate: add the patterns of which one has to match")
 		return nil
 	}
+	return c.patterns(at, raw, &patterns{})
+}
+
+func (c *ruleCompiler) patterns(at string, raw any, out *patterns) *patterns {
 	tree, err := variable.Parse(raw, "")
 	if err != nil {
 		c.failedBelow(at, err)
 		return nil
 	}
-	if fixed, ok := tree.Constant(); ok {
-		out := &alternatives{}
-		list, _ = fixed.([]any)
-		for i, p := range list {
-			out.fixed = append(out.fixed, c.fixedPattern(fmt.Sprintf("%s/%d", at, i), p))
+	value, fixed := tree.Constant()
+	if !fixed {
+		value, out.tree = raw, tree
+	}
+	for i, p := range out.list(value) {
+		here := at
+		if !out.one {
+			here = fmt.Sprintf("%s/%d", at, i)
 		}
-		return out
+		if !fixed {
+			c.tryPattern(here, p)
+			continue
+		}
+		compiled, err := pattern.Compile(p)
+		if err != nil {
+			c.failedBelow(here, err)
+		}
+		out.fixed = append(out.fixed, compiled)
 	}
-	for i, p := range list {
-		c.tryPattern(fmt.Sprintf("%s/%d", at, i), p)
-	}
-	return &alternatives{tree: tree}
-}
-
-func (c *ruleCompiler) fixedPattern(at string, raw any) *pattern.Pattern {
-	p, err := pattern.Compile(raw)
-	if err != nil {
-		c.failedBelow(at, err)
-	}
-	return p
+	return out
 }
 
 // tryPattern finds mistakes in a pattern whose variables have no values yet. The values of variables cannot be checked.
@@ -266,7 +262,8 @@ func located(err error) (pointer, message string) {
 func (c *ruleCompiler) security(p *policy.PodSecurity) *podsecurity.Check {
 	check, err := podsecurity.Compile(p.Level, p.Version, p.Exclude)
 	if err != nil {
-		c.bad("/validate/podSecurity"+invalidAt(err), "%s", err)
+		pointer, message := located(err)
+		c.bad("/validate/podSecurity"+pointer, "%s: %s", jsonpointer.Dotted(pointer), message)
 		return nil
 	}
 	return check

@@ -42,8 +42,9 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 	standard, bad := compileAction(d, "/spec", p.Spec.ValidationFailureAction, p.Spec.ValidationFailureActionOverrides,
 		"validationFailureAction", "validationFailureActionOverrides")
 	problems = append(problems, bad...)
-	trees, _ := jsonpointer.At(d.Value(), "/spec/rules").([]any)
-	problems = append(problems, check(d, &p, trees)...)
+	tree := d.Value()
+	trees, _ := jsonpointer.At(tree, "/spec/rules").([]any)
+	problems = append(problems, check(d, &p, tree)...)
 	if w := p.Spec.WebhookConfiguration; w != nil && len(w.MatchConditions) > 0 {
 		c, bad := cel.CompileRule(d, cel.RuleSpec{
 			Name: d.Name, Preconditions: w.MatchConditions, PreconditionsAt: "/spec/webhookConfiguration/matchConditions",
@@ -129,9 +130,7 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 		out.name = "rule"
 	}
 	out.match, out.asks = c.block("/match", r.Match), asksForUser(c.tree)
-	for _, f := range filters("", r.Match) {
-		out.selects = out.selects || len(f.Roles)+len(f.ClusterRoles)+len(f.Subjects) > 0
-	}
+	out.selects = slices.ContainsFunc(r.Match.Filters(), policy.ResourceFilter.SelectsUsers)
 	if out.match.Empty() {
 		c.bad("/match", "match names nothing: add any or all with resources")
 	}

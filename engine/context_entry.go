@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -262,12 +263,7 @@ func (e *entry) loadConfigMap(s *variable.Scope) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if namespace == "" {
-		namespace = "default"
-		if e.policySpace != "" {
-			namespace = e.policySpace
-		}
-	}
+	namespace = cmp.Or(namespace, e.policySpace, "default")
 	if e.policySpace != "" && namespace != e.policySpace {
 		return nil, fmt.Errorf("context entry %s: configMap namespace %q is different from policy namespace %q", e.name,
 			namespace, e.policySpace)

@@ -14,9 +14,9 @@ import (
 // body evaluates a validate block or an entry of its foreach, except the preconditions.
 func (f *frame) body(b *body) verdict {
 	switch {
-	case b.deny != nil:
+	case b.denies:
 		return f.deny(b)
-	case b.pattern != nil || b.anyPattern != nil:
+	case b.patterns != nil:
 		var subject any
 		switch {
 		case f.scoped != nil:
@@ -27,10 +27,14 @@ func (f *frame) body(b *body) verdict {
 		default:
 			subject = f.request.Object
 		}
-		if b.pattern != nil {
-			return f.pattern(b.pattern, subject)
+		patterns, failed := f.patterns(b.patterns)
+		switch {
+		case failed.outcome != "":
+			return failed
+		case b.patterns.one:
+			return f.pattern(patterns[0], subject)
 		}
-		return f.anyPattern(b.anyPattern, subject)
+		return f.anyPattern(patterns, subject)
 	case len(b.forEach) > 0:
 		return f.forEach(b.forEach)
 	case b.assert != nil:
@@ -39,17 +43,26 @@ func (f *frame) body(b *body) verdict {
 	return verdict{}
 }
 
-func (f *frame) pattern(a *alternative, subject any) verdict {
-	p := a.fixed
-	if p == nil {
-		raw, err := a.tree.Resolve(f.scope)
-		if err != nil {
-			return broken("variable substitution failed", err)
-		}
-		if p, err = pattern.Compile(raw); err != nil {
-			return broken("the pattern cannot be used", err)
-		}
+// patterns returns patterns with their variables resolved, or a verdict that they cannot be.
+func (f *frame) patterns(p *patterns) (out []*pattern.Pattern, failed verdict) {
+	if p.tree == nil {
+		return p.fixed, verdict{}
 	}
+	raw, err := p.tree.Resolve(f.scope)
+	if err != nil {
+		return nil, broken("variable substitution failed", err)
+	}
+	for _, e := range p.list(raw) {
+		compiled, err := pattern.Compile(e)
+		if err != nil {
+			return nil, broken("the pattern cannot be used", err)
+		}
+		out = append(out, compiled)
+	}
+	return out, verdict{}
+}
+
+func (f *frame) pattern(p *pattern.Pattern, subject any) verdict {
 	out := p.Match(subject)
 	f.logPattern(explain.Pattern, "", out)
 	switch {
@@ -84,22 +97,7 @@ func sentence(s string) string {
 	return s + "."
 }
 
-func (f *frame) anyPattern(a *alternatives, subject any) verdict {
-	patterns := a.fixed
-	if patterns == nil {
-		raw, err := a.tree.Resolve(f.scope)
-		if err != nil {
-			return broken("variable substitution failed", err)
-		}
-		list, _ := raw.([]any)
-		for _, e := range list {
-			p, err := pattern.Compile(e)
-			if err != nil {
-				return broken("the pattern cannot be used", err)
-			}
-			patterns = append(patterns, p)
-		}
-	}
+func (f *frame) anyPattern(patterns []*pattern.Pattern, subject any) verdict {
 	var failures, skips []string
 	var fields []string
 	nearest := 0
@@ -124,15 +122,14 @@ func (f *frame) anyPattern(a *alternatives, subject any) verdict {
 			fields, nearest = out.Fields, i
 		}
 	}
-	if len(failures) > 0 {
+	switch {
+	case len(failures) > 0:
 		f.explain(patterns[nearest], subject, patterns...)
-	}
-	if len(failures) == 0 {
-		if len(skips) == 0 {
-			message, _ := f.resolve(f.rule.message)
-			return verdict{outcome: Pass, message: message}
-		}
+	case len(skips) > 0:
 		return verdict{outcome: Skip, message: strings.Join(skips, " ")}
+	default:
+		message, _ := f.resolve(f.rule.message)
+		return verdict{outcome: Pass, message: message}
 	}
 	what := strings.Join(failures, " ")
 	message, ok := f.resolve(f.rule.message)
@@ -146,13 +143,12 @@ func (f *frame) anyPattern(a *alternatives, subject any) verdict {
 }
 
 func (f *frame) deny(b *body) verdict {
-	d := b.deny
 	var message string
 	var reads []string
-	if d.conditions != nil {
-		met, words, err := d.conditions.Holds(f.scope)
+	if b.deny != nil {
+		met, words, err := b.deny.Holds(f.scope)
 		if f.log.On() {
-			f.log.Add(d.conditions.Explain(f.scope, explain.Deny)...)
+			f.log.Add(b.deny.Explain(f.scope, explain.Deny)...)
 		}
 		if err != nil {
 			return broken("failed to check deny conditions", err)
@@ -161,13 +157,13 @@ func (f *frame) deny(b *body) verdict {
 			return verdict{outcome: Pass, message: fmt.Sprintf("validation rule '%s' passed.", f.rule.name)}
 		}
 		if f.sheet != nil {
-			f.wish(d.conditions.Remedies(f.scope))
+			f.wish(b.deny.Remedies(f.scope))
 		}
 		// Most objects have no violation, so the failing fields are determined only for those that do.
-		message, reads = words, d.conditions.Reads(f.scope)
+		message, reads = words, b.deny.Reads(f.scope)
 	}
 	fields := f.trace(reads)
-	if d.conditions == nil {
+	if b.deny == nil {
 		f.log.Add(explain.Step{Part: explain.Deny, Holds: true, Words: "there are no conditions, so everything is denied"})
 		f.denied(b, fields)
 	}

@@ -133,9 +133,8 @@ func (v *review) violatedBefore(s *ruleStep) bool {
 // plain reports whether a rule uses no variables, so that it needs no scope.
 func (r *rule) plain() bool {
 	b := &r.body
-	return len(b.context) == 0 && b.preconditions == nil && b.deny == nil && len(b.forEach) == 0 && b.assert == nil &&
-		r.mutation == nil &&
-		(b.pattern == nil || b.pattern.fixed != nil) && (b.anyPattern == nil || b.anyPattern.fixed != nil)
+	return len(b.context) == 0 && b.preconditions == nil && !b.denies && len(b.forEach) == 0 && b.assert == nil &&
+		r.mutation == nil && (b.patterns == nil || b.patterns.tree == nil)
 }
 
 // decide evaluates a rule that applies to the request.

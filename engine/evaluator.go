@@ -253,7 +253,9 @@ func (v *review) run(steps []int) []placed {
 func (v *review) add(r Result) {
 	v.results = append(v.results, placed{r, v.policy})
 	if r.Patched != nil && !same(r.Patched, v.request.Object) {
-		v.after(r.Patched)
+		request := *v.request
+		request.Object = r.Patched
+		v.use(&request)
 	}
 }
 
@@ -279,13 +281,6 @@ func (v *review) see(inherited bool) {
 // same reports whether two values are the same object.
 func same(a, b admission.Object) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
-}
-
-// after continues the review with the object that a mutation left.
-func (v *review) after(patched admission.Object) {
-	request := *v.request
-	request.Object = patched
-	v.use(&request)
 }
 
 // use continues the review with another request.

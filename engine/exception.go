@@ -94,10 +94,8 @@ func compileException(d policy.Document) (*Exception, []policy.Problem) {
 	}
 	var e policy.PolicyException
 	problems = append(problems, policy.Decode(d, &e)...)
-	problems = append(problems, checkException(d, e)...)
 	x.spec = &e.Spec
-	problems = append(problems, references(d, e.Spec.Exceptions)...)
-	problems = append(problems, x.selects(d, e.Spec)...)
+	problems = slices.Concat(problems, checkException(d, e), references(d, e.Spec.Exceptions), x.selects(d, e.Spec))
 	if value, ok := e.Metadata.Labels[ttlLabel]; ok {
 		if err := x.ends(value); err != nil {
 			problems = append(problems, d.Problem("/metadata/labels/"+jsonpointer.Escape(ttlLabel), "%s", err))
@@ -159,22 +157,11 @@ func (x *Exception) selects(d policy.Document, s policy.ExceptionSpec) []policy.
 	}
 	x.security = s.PodSecurity
 	if err := podsecurity.Validate(x.security); err != nil {
-		at := strings.TrimPrefix(invalidAt(err), "/exclude")
-		problems = append(problems, d.Problem("/spec/podSecurity"+at, "%s", err))
+		pointer, message := located(err)
+		problems = append(problems, d.Problem("/spec/podSecurity"+strings.TrimPrefix(pointer, "/exclude"), "%s: %s",
+			jsonpointer.Dotted(pointer), message))
 	}
 	return problems
-}
-
-// invalidAt returns the pointer of a mistake below a podSecurity block, or below a list of exclusions.
-func invalidAt(err error) string {
-	var e *podsecurity.InvalidError
-	if !errors.As(err, &e) {
-		return ""
-	}
-	if e.Index < 0 {
-		return "/" + e.Field
-	}
-	return fmt.Sprintf("/exclude/%d/%s", e.Index, e.Field)
 }
 
 // ends parses the time to live of the exception: a date, a date with time, or a duration.
@@ -296,7 +283,7 @@ func (x *Exception) ReadsRequest() bool {
 	}
 	for _, f := range slices.Concat(x.spec.Match.Any, x.spec.Match.All) {
 		operations := f.Resources.Operations
-		if len(f.Subjects)+len(f.Roles)+len(f.ClusterRoles) > 0 ||
+		if f.SelectsUsers() ||
 			len(operations) > 0 && !slices.Contains(operations, "CREATE") {
 			return true
 		}

@@ -20,7 +20,7 @@ func (d RuleDocument) SameTerms(other RuleDocument) bool {
 
 // void reports whether an exception has errors. It lets nothing through then, so whatever mends it lets more through.
 func (d RuleDocument) void() bool {
-	_, problems := compileException(d.document)
+	_, problems := compileException(d.Document)
 	return policy.HasErrors(problems)
 }
 

@@ -164,12 +164,12 @@ func (f *frame) ofElement(name, rest string, reads []string) []string {
 	if !isList || !ok {
 		return reads
 	}
-	if len(reads) == 1 && reflect.DeepEqual(f.valueAt(reads[0]), list) {
+	if len(reads) == 1 && reflect.DeepEqual(f.scope.At(reads[0]), list) {
 		return []string{reads[0] + rest}
 	}
 	var out []string
 	for _, r := range reads {
-		value := f.valueAt(r)
+		value := f.scope.At(r)
 		if !slices.ContainsFunc(all, func(e any) bool { return reflect.DeepEqual(e, value) }) {
 			return reads // an expression changed what was read
 		}
@@ -181,16 +181,6 @@ func (f *frame) ofElement(name, rest string, reads []string) []string {
 		return reads
 	}
 	return out
-}
-
-// valueAt is the value of a field of the variables.
-func (f *frame) valueAt(pointer string) any {
-	name, rest, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-	value, _ := f.scope.Value(jsonpointer.Unescape(name))
-	if rest == "" {
-		return value
-	}
-	return jsonpointer.At(value, "/"+rest)
 }
 
 // locate returns where in the object a list element is. A map is found by its identity, since expressions return the

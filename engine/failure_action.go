@@ -48,9 +48,9 @@ func compileAction(d policy.Document, at, value string, overrides []policy.Failu
 		pointer := fmt.Sprintf("%s/%s/%d", at, overridesField, i)
 		c := override{enforce: parse(pointer+"/action", o.Action), namespaces: o.Namespaces}
 		if o.NamespaceSelector != nil {
-			s, err := match.CompileSelector(o.NamespaceSelector)
-			if e, ok := err.(*match.InvalidError); ok {
-				problems = append(problems, d.Problem(pointer+"/namespaceSelector/"+e.Field, "%s", e.Message))
+			s, wrong := match.CompileSelector(o.NamespaceSelector)
+			if wrong != nil {
+				problems = append(problems, d.Problem(pointer+"/namespaceSelector/"+wrong.Field, "%s", wrong.Message))
 				continue
 			}
 			c.selector = s

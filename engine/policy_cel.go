@@ -13,11 +13,10 @@ import (
 
 // celPolicy is a policy that is written in CEL. It counts as one rule, without a pattern.
 type celPolicy struct {
-	ref      PolicyRef
-	cel      *cel.Policy
-	mutating *cel.Mutating // nil if it validates
-	at       phase
-	asks     bool // it asks for the user
+	ref  PolicyRef
+	cel  *cel.Policy
+	at   phase
+	asks bool // it asks for the user
 }
 
 // compileValidating compiles a ValidatingPolicy or NamespacedValidatingPolicy.
@@ -72,15 +71,12 @@ func (p *celPolicy) called() (string, int)    { return "", p.ref.Line }
 
 func (p *celPolicy) uses(string) Uses {
 	a := p.cel.Allowances()
-	if p.mutating != nil {
-		a = p.mutating.Allowances()
-	}
 	return Uses{Images: a.Images, Values: a.Values}
 }
 
 func (p *celPolicy) explainMatch(v *review) {
 	p.cel.ExplainMatch(v.ctx, v.request, v.celLog())
-	if p.mutating != nil && v.request.Object == nil {
+	if p.at != validates && v.request.Object == nil {
 		v.logDeletion(explain.Mutate)
 	}
 }
@@ -96,19 +92,16 @@ func (p *celPolicy) results(v *review) (out []Result) {
 		if x := recover(); x != nil {
 			out = []Result{{
 				Policy: p.ref, Line: p.ref.Line, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""},
-				Mutation: p.mutating != nil,
+				Mutation: p.at != validates,
 			}}
 		}
 	}()
-	if p.mutating != nil {
-		return p.mutations(v)
-	}
-	return p.validations(v)
-}
-
-func (p *celPolicy) validations(v *review) (out []Result) {
 	for _, found := range p.cel.Evaluate(v.ctx, v.request, v.celLog()) {
 		r := v.fromCEL(p.ref, found)
+		r.Mutation = p.at != validates
+		if r.Mutation && (r.Outcome == Error || r.Outcome == Unknown) && len(r.Fields) == 0 {
+			r.Fields = []string{""}
+		}
 		r.Personal = failing(r) && p.asks && slices.Equal(r.Fields, []string{""})
 		out = append(out, r)
 	}
@@ -131,7 +124,7 @@ func failing(r Result) bool { return r.Outcome == Fail }
 func (v *review) fromCEL(ref PolicyRef, r cel.Result) Result {
 	out := Result{
 		Policy: ref, Rule: r.Rule, Outcome: r.Outcome, Enforce: r.Enforce, Message: r.Message,
-		Fields: r.Fields, Old: r.Old, Combined: r.Combined, Line: cmp.Or(r.Line, ref.Line),
+		Fields: r.Fields, Old: r.Old, Combined: r.Combined, Line: cmp.Or(r.Line, ref.Line), Patched: r.Patched,
 	}
 	for _, x := range r.Exceptions {
 		if known := v.celOf[x]; known != nil {

@@ -49,9 +49,9 @@ var kindsOf = map[string]map[string]*role{
 	},
 	admissionGroup: {
 		"ValidatingAdmissionPolicy":        {compile: compileValidatingAdmission},
-		"ValidatingAdmissionPolicyBinding": {bind: bindValidating},
+		"ValidatingAdmissionPolicyBinding": {bind: func(d policy.Document, b *bindings) []policy.Problem { return decodeBinding(d, &b.validating) }},
 		"MutatingAdmissionPolicy":          {compile: compileMutatingAdmission},
-		"MutatingAdmissionPolicyBinding":   {bind: bindMutating},
+		"MutatingAdmissionPolicyBinding":   {bind: func(d policy.Document, b *bindings) []policy.Problem { return decodeBinding(d, &b.mutating) }},
 	},
 }
 
@@ -95,13 +95,6 @@ func roleOf(d policy.Document) (*role, *policy.Problem) {
 type bindings struct {
 	validating []policy.ValidatingAdmissionPolicyBinding
 	mutating   []policy.MutatingAdmissionPolicyBinding
-}
-
-func bindValidating(d policy.Document, b *bindings) []policy.Problem {
-	return decodeBinding(d, &b.validating)
-}
-func bindMutating(d policy.Document, b *bindings) []policy.Problem {
-	return decodeBinding(d, &b.mutating)
 }
 
 func decodeBinding[B any](d policy.Document, into *[]B) []policy.Problem {

@@ -24,7 +24,7 @@ func compileMutating(d policy.Document, _ *bindings) (compiled, []policy.Problem
 	case c == nil:
 		return nil, bad, problems // off at admission
 	}
-	return &celPolicy{ref: referenceTo(d), cel: &c.Policy, mutating: c, at: mutates}, nil, append(problems, bad...)
+	return &celPolicy{ref: referenceTo(d), cel: c, at: mutates}, nil, append(problems, bad...)
 }
 
 // compileMutatingAdmission compiles a MutatingAdmissionPolicy.
@@ -38,17 +38,5 @@ func compileMutatingAdmission(d policy.Document, bound *bindings) (compiled, []p
 	if bad = append(bad, more...); c == nil {
 		return nil, nil, bad
 	}
-	return &celPolicy{ref: referenceTo(d), cel: &c.Policy, mutating: c, at: mutatesFirst}, nil, bad
-}
-
-func (p *celPolicy) mutations(v *review) (out []Result) {
-	for _, m := range p.mutating.Evaluate(v.ctx, v.request, v.celLog()) {
-		r := v.fromCEL(p.ref, m.Result)
-		r.Mutation, r.Patched = true, m.Patched
-		if (r.Outcome == Error || r.Outcome == Unknown) && len(r.Fields) == 0 {
-			r.Fields = []string{""}
-		}
-		out = append(out, r)
-	}
-	return out
+	return &celPolicy{ref: referenceTo(d), cel: c, at: mutatesFirst}, nil, bad
 }

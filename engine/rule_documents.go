@@ -13,9 +13,7 @@ import (
 // RuleDocument is a document of the rules as it is written: a policy, a binding or an exception, also of a kind that
 // is not evaluated, and also one that does not compile. Two versions of the rules are compared by them.
 type RuleDocument struct {
-	APIVersion, Kind, Namespace, Name string
-	Path                              string
-	Line                              int
+	policy.Document
 
 	// Content is what the document says: where two are equal, the documents are the same rule, whatever their
 	// files and comments.
@@ -29,8 +27,6 @@ type RuleDocument struct {
 	Mutates   bool // it changes the objects that other policies see
 	LooksUp   bool // it may ask for more than the request: it errs on the side of true
 	Admission bool // of admissionregistration.k8s.io: policies and bindings bear on each other
-
-	document policy.Document
 }
 
 // FullName returns the document's namespace/name, or its name where it is in no namespace.
@@ -75,9 +71,7 @@ func ruleDocument(d policy.Document, s policy.Source) RuleDocument {
 	}
 	asks := func(mark string) bool { return bytes.Contains(data, []byte(mark)) }
 	out := RuleDocument{
-		document: d, LooksUp: slices.ContainsFunc(lookUpMarks(), asks),
-		APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Path: d.Path, Line: d.Line,
-		Content:   string(data),
+		Document: d, LooksUp: slices.ContainsFunc(lookUpMarks(), asks), Content: string(data),
 		Exception: d.Kind == "PolicyException", Binding: strings.HasSuffix(d.Kind, "Binding"),
 		Mutates: strings.HasPrefix(d.Kind, "Mutating") || hasMutation(value), Admission: d.Group() == admissionGroup,
 	}

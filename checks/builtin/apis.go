@@ -46,8 +46,12 @@ func apis() []switchable {
 		with(Info{"pod-security", "high", engine.Fail, false}, insecure),
 		with(Info{"namespace-limits", "high", engine.Fail, false}, overLimits),
 		with(Info{schemaName, "medium", engine.Fail, false}, schemaOf),
-		with(Info{"removed-apis", "high", engine.Fail, false}, removed),
-		with(Info{"deprecated-apis", "low", engine.Fail, false}, deprecated),
+		with(Info{"removed-apis", "high", engine.Fail, false}, func(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
+			return f.Removed(ctx, s.Object)
+		}),
+		with(Info{"deprecated-apis", "low", engine.Fail, false}, func(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
+			return f.Deprecated(ctx, s.Object)
+		}),
 	}
 }
 
@@ -238,11 +242,3 @@ func (f *apiFacts) tightened(ctx context.Context, s Deployed, found []schema.Vio
 }
 
 func missing(v schema.Violation) bool { return v.Missing }
-
-func removed(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
-	return f.Removed(ctx, s.Object)
-}
-
-func deprecated(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
-	return f.Deprecated(ctx, s.Object)
-}

@@ -203,7 +203,7 @@ func within(values, patterns []string, covers func(pattern, value string) bool) 
 
 // contradiction finds a label that a selector requires in a way that no object can satisfy.
 func contradiction(o map[string]any, at string) (list []Violation) {
-	wanted := labelsAt(o, at+"/matchLabels")
+	wanted := admission.TextsAt(o, at+"/matchLabels")
 	expressions := listAt(o, at+"/matchExpressions")
 	type need struct {
 		in      []string // nil: any

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/engine/admission"
 )
@@ -34,7 +35,7 @@ func missingClasses(f Facts) func(context.Context, Deployed) []Violation {
 		}
 		look := func(c class, pointer string) {
 			name := textAt(s.Object, pointer)
-			if name == "" || filledIn(name) || !slices.Contains(f.Complete, c.kind) || c == priorityClass && strings.HasPrefix(name, "system-") {
+			if name == "" || schema.FilledIn(name) || !slices.Contains(f.Complete, c.kind) || c == priorityClass && strings.HasPrefix(name, "system-") {
 				return
 			}
 			ctx, lookups := declared.For(declared.Unrecorded(ctx), s.Root)

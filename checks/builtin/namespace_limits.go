@@ -19,7 +19,7 @@ import (
 func overLimits(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	id := admission.IdentityOf(s.Object)
 	at := templates[[2]string{id.Group, id.Kind}]
-	if at == "" || id.Group == "argoproj.io" || filledIn(mapAt(s.Object, at+"/spec")) { // a Pod is refused itself
+	if at == "" || id.Group == "argoproj.io" || schema.FilledIn(mapAt(s.Object, at+"/spec")) { // a Pod is refused itself
 		return nil
 	}
 	template := mapAt(s.Object, at)
@@ -69,7 +69,7 @@ func (f *apiFacts) unresizable(ctx context.Context, s Deployed) []schema.Violati
 		return nil
 	}
 	for _, o := range f.cluster.List(declared.Cautious(ctx, s.Root), "storage.k8s.io", "StorageClass", "") {
-		if allowed := o["allowVolumeExpansion"]; textAt(o, "/metadata/name") == name && allowed != true && !filledIn(allowed) {
+		if allowed := o["allowVolumeExpansion"]; textAt(o, "/metadata/name") == name && allowed != true && !schema.FilledIn(allowed) {
 			return []schema.Violation{{Pointer: size, Message: fmt.Sprintf("StorageClass %s does not let its claims grow "+
 				"(allowVolumeExpansion): %s", name, apiserver.Fixed)}}
 		}

@@ -69,5 +69,5 @@ const most = 1000
 func (f *apiFacts) namespace(ctx context.Context, s Deployed, name string) map[string]string {
 	ctx = declared.Cautious(ctx, s.Root)
 	o, _ := f.cluster.Get(ctx, "", "Namespace", "", name)
-	return labelsAt(o, "/metadata/labels")
+	return admission.TextsAt(o, "/metadata/labels")
 }

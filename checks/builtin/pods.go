@@ -42,7 +42,7 @@ func podsOf(resources []*render.Resource) (list []pods) {
 		if !ok || template == nil {
 			continue
 		}
-		list = append(list, pods{r, id, template, at, labelsAt(template, "/metadata/labels")})
+		list = append(list, pods{r, id, template, at, admission.TextsAt(template, "/metadata/labels")})
 	}
 	return list
 }
@@ -111,15 +111,4 @@ func listAt(o map[string]any, pointer string) []map[string]any {
 func textAt(o map[string]any, pointer string) string {
 	text, _ := jsonpointer.At(o, pointer).(string)
 	return text
-}
-
-// labelsAt returns the texts of the map at a pointer.
-func labelsAt(o map[string]any, pointer string) labels.Set {
-	out := labels.Set{}
-	for k, v := range mapAt(o, pointer) {
-		if text, ok := v.(string); ok {
-			out[k] = text
-		}
-	}
-	return out
 }

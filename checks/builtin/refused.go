@@ -32,7 +32,7 @@ func refused(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	if s.Object["kind"] == "Pod" {
 		found = append(found, f.admits(ctx, s, "enforce", apiserver.Refused)...)
 	}
-	if !filledIn(s.Object["spec"]) {
+	if !schema.FilledIn(s.Object["spec"]) {
 		for _, v := range f.limited(ctx, s, s.Object, s.replaced()) {
 			v.Message += ": " + apiserver.Refused
 			found = append(found, v)
@@ -132,14 +132,14 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 	case said.Unread: // the check of Kubernetes' types describes the error better
 		said.Refused = slices.DeleteFunc(f.Schemas.Validate(ctx, s.Object, old).Violations,
 			func(v schema.Violation) bool { return !v.Refused })
-		if len(said.Refused) == 0 && !filledIn(s.Object) {
+		if len(said.Refused) == 0 && !schema.FilledIn(s.Object) {
 			said.Refused = []schema.Violation{{Pointer: "/kind", Message: fmt.Sprintf("a value of it has another "+
 				"type than %v requires: %s", s.Object["kind"], apiserver.Refused)}}
 		}
 	}
 	for _, list := range []*[]schema.Violation{&said.Refused, &said.Fixed, &said.Warned} {
 		*list = slices.DeleteFunc(*list, func(v schema.Violation) bool {
-			return filledIn(jsonpointer.At(s.Object, v.Pointer))
+			return schema.FilledIn(jsonpointer.At(s.Object, v.Pointer))
 		})
 	}
 	return said
@@ -199,7 +199,7 @@ func unselected(object map[string]any, at string) string {
 	if !ok {
 		return ""
 	}
-	has, wanted := labelsAt(object, at), labelsAt(object, above+"/selector/matchLabels")
+	has, wanted := admission.TextsAt(object, at), admission.TextsAt(object, above+"/selector/matchLabels")
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		if has[key] != wanted[key] {
 			return jsonpointer.Join(key)
@@ -225,21 +225,4 @@ func (f *apiFacts) withoutRefused(ctx context.Context, found []schema.Violation,
 			return in
 		})
 	})
-}
-
-// filledIn reports whether a value has one in it that others fill in.
-func filledIn(value any) bool {
-	switch v := value.(type) {
-	case string:
-		return schema.Placeholder(v)
-	case []any:
-		return slices.ContainsFunc(v, filledIn)
-	case map[string]any:
-		for key, child := range v {
-			if schema.Placeholder(key) || filledIn(child) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render"
 )
@@ -68,7 +69,7 @@ func candidates(s Deployed, pointer string) (list []engine.Change) {
 		list = append(list, engine.Change{Field: pointer, Value: "Always"}, engine.Change{Field: pointer, Value: "Never", Example: true})
 	}
 	if above, key, ok := strings.Cut(pointer, "/template/metadata/labels/"); ok {
-		if want, ok := labelsAt(s.Object, above+"/selector/matchLabels")[jsonpointer.Unescape(key)]; ok {
+		if want, ok := admission.TextsAt(s.Object, above+"/selector/matchLabels")[jsonpointer.Unescape(key)]; ok {
 			list = append(list, engine.Change{Field: pointer, Value: want})
 		}
 	}

@@ -51,7 +51,7 @@ func badSelectors(_ context.Context, a *Scope) (list []RootViolation, _ error) {
 			return nil, nil
 		}
 		if id.Group == "" && id.Kind == "Service" {
-			services = append(services, selected{id, labelsAt(r.Object, "/metadata/labels"), "Service " + id.Name})
+			services = append(services, selected{id, admission.TextsAt(r.Object, "/metadata/labels"), "Service " + id.Name})
 		}
 	}
 	for _, r := range a.Resources {
@@ -69,7 +69,7 @@ func badSelectors(_ context.Context, a *Scope) (list []RootViolation, _ error) {
 		if !how.plain {
 			matching += "/matchLabels"
 		}
-		wanted := labelsAt(r.Object, matching)
+		wanted := admission.TextsAt(r.Object, matching)
 		if v, ok := missed(id, wanted, expressions(r, how.pointer), from); ok {
 			v.Pointer = matching + "/" + jsonpointer.Escape(v.Pointer)
 			v.Message = fmt.Sprintf("matches no %s of this root: %s", what, v.Message)

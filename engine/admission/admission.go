@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
@@ -130,10 +131,12 @@ func SplitVersion(apiVersion string) (group, version string) {
 }
 
 // LabelsOf returns the labels of an object whose values are text. The map is never nil, and the caller may change it.
-func LabelsOf(o Object) labels.Set {
+func LabelsOf(o Object) labels.Set { return TextsAt(o, "/metadata/labels") }
+
+// TextsAt returns the texts of the map at a pointer of an object. The map is never nil, and the caller may change it.
+func TextsAt(o Object, pointer string) labels.Set {
 	out := labels.Set{}
-	meta, _ := o["metadata"].(map[string]any)
-	in, _ := meta["labels"].(map[string]any)
+	in, _ := jsonpointer.At(o, pointer).(map[string]any)
 	for k, v := range in {
 		if s, ok := v.(string); ok {
 			out[k] = s

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 func parse(t testing.TB, text string) any {
@@ -147,7 +148,7 @@ func TestCompileErrors(t *testing.T) {
 			}
 			continue
 		}
-		if bad, ok := err.(*CompileError); !ok || bad.Pointer != want {
+		if bad, ok := err.(*jsonpointer.Error); !ok || bad.Pointer != want {
 			t.Errorf("%s: got %v, want a problem at %s", tree, err, want)
 		}
 	}

@@ -6,12 +6,10 @@
 package assert
 
 import (
-	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
-	"sync"
 
+	"github.com/lintel-bot/lintel/engine/internal/lazy"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
@@ -21,14 +19,6 @@ const (
 	maxDepth    = 100
 	maxElements = 100_000 // that all iterations go over
 )
-
-// CompileError describes where a tree is wrong.
-type CompileError struct {
-	Pointer string // RFC 6901, below the tree
-	Message string
-}
-
-func (e *CompileError) Error() string { return e.Pointer + ": " + e.Message }
 
 // Tree is a compiled assertion tree.
 type Tree struct {
@@ -71,21 +61,13 @@ type projection struct {
 
 // The forms of a key, as the documentation has them.
 var (
-	eachPattern = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^~(\w*)\.(.*)$`)
-	})
-	bindPattern = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(.*?)\s*->\s*(\w+)$`)
-	})
-	escapedPattern = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^\\(.+)\\$`)
-	})
-	exprPattern = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^\((?:(\w+);)?(.+)\)$`)
-	})
+	eachPattern    = lazy.Regexp(`^~(\w*)\.(.*)$`)
+	bindPattern    = lazy.Regexp(`^(.*?)\s*->\s*(\w+)$`)
+	escapedPattern = lazy.Regexp(`^\\(.+)\\$`)
+	exprPattern    = lazy.Regexp(`^\((?:(\w+);)?(.+)\)$`)
 )
 
-// Compile compiles a tree, given as JSON. The error is a *CompileError.
+// Compile compiles a tree, given as JSON. The error is a *jsonpointer.Error.
 func Compile(tree any) (*Tree, error) {
 	c := &compiler{}
 	root, err := c.node(tree, "", 0)
@@ -101,7 +83,7 @@ type compiler struct{ reads []string }
 
 func (c *compiler) node(v any, at string, depth int) (node, error) {
 	if depth > maxDepth {
-		return nil, &CompileError{at, fmt.Sprintf("the tree is nested deeper than %d levels", maxDepth)}
+		return nil, jsonpointer.Errorf(at, "the tree is nested deeper than %d levels", maxDepth)
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -135,9 +117,9 @@ func (c *compiler) node(v any, at string, depth int) (node, error) {
 		case err != nil:
 			return nil, err
 		case p.each:
-			return nil, &CompileError{at, "a value cannot iterate over elements: ~ is for keys"}
+			return nil, jsonpointer.Errorf(at, "a value cannot iterate over elements: ~ is for keys")
 		case p.binds != "":
-			return nil, &CompileError{at, "a value cannot be bound: -> is for keys"}
+			return nil, jsonpointer.Errorf(at, "a value cannot be bound: -> is for keys")
 		}
 		return leaf{value: p.name, expr: p.expr}, nil
 	}
@@ -162,11 +144,11 @@ func (c *compiler) projection(key, at string) (projection, error) {
 		return p, nil
 	}
 	if m[1] != "" && m[1] != "jp" {
-		return p, &CompileError{at, fmt.Sprintf("expressions of %q cannot be used here: use JMESPath", m[1])}
+		return p, jsonpointer.Errorf(at, "expressions of %q cannot be used here: use JMESPath", m[1])
 	}
 	expr, err := jmespath.CompileAssertion(m[2])
 	if err != nil {
-		return p, &CompileError{at, "not a JMESPath expression: " + err.Error()}
+		return p, jsonpointer.Errorf(at, "not a JMESPath expression: %s", err)
 	}
 	c.reads = append(c.reads, expr.Variables()...)
 	p.expr = expr

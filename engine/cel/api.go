@@ -33,6 +33,8 @@ type Result struct {
 	Exceptions []*Exception
 	// Combined is set if no single one of the exceptions would have been enough to pass.
 	Combined bool
+	// Patched is the object after a mutation: that of the request if nothing was changed, nil if the policy did not apply.
+	Patched admission.Object
 }
 
 // Env has what an evaluation may use besides the request. Nil and zero values mean that it is not known.

@@ -122,10 +122,11 @@ func newEnv() (*cel.Env, error) {
 		ext.Bindings(), ext.Regex(ext.RegexVersion(1)),
 		cel.Variable(identAuthorizer, library.AuthorizerType),
 		cel.Variable(identAuthorizedResource, library.ResourceCheckType),
-		cel.Macros(hasMacro(), engineMacro("time_now", 0), engineMacro("time_now_utc", 0), engineMacro("random", 0),
-			engineMacro("random", 1),
-			engineReceiver("random", "random", "__random", 0), engineReceiver("random", "random", "__random", 1),
-			engineReceiver("time", "now", callNow, 0)),
+		cel.Macros(hasMacro(),
+			engineMacro("", "time_now", "__time_now", 0), engineMacro("", "time_now_utc", "__time_now_utc", 0),
+			engineMacro("", "random", "__random", 0), engineMacro("", "random", "__random", 1),
+			engineMacro("random", "random", "__random", 0), engineMacro("random", "random", "__random", 1),
+			engineMacro("time", "now", callNow, 0)),
 	)
 	for _, name := range []string{
 		identObject, identOldObject, identRequest, identNamespace, identVariables, identParams, identImages,
@@ -186,12 +187,4 @@ func hasMacro() cel.Macro {
 func isAllowedValues(e ast.Expr) bool {
 	return e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == "allowedValues" &&
 		isExceptions(e.AsSelect().Operand())
-}
-
-// engineMacro turns a function that needs the evaluation (its time or its seed) into a method of the evaluation.
-func engineMacro(name string, args int) cel.Macro {
-	return cel.GlobalMacro(name, args,
-		func(eh cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
-			return eh.NewMemberCall("__"+name, eh.NewIdent(identEngine), args...), nil
-		})
 }

@@ -47,13 +47,8 @@ func CompileException(doc policy.Document, e policy.CELException) (*Exception, [
 		if err := out.values.read(e.Spec.AllowedValues); err != nil {
 			c.problem("/spec/allowedValues", "%v", err)
 		}
-		switch e.Spec.ReportResult {
-		case "", "skip":
-		case "pass":
-			out.asPass = true
-		default:
-			c.problem("/spec/reportResult", "reportResult is skip or pass, not %q", e.Spec.ReportResult)
-		}
+		c.either("/spec/reportResult", e.Spec.ReportResult, "skip", "pass")
+		out.asPass = e.Spec.ReportResult == "pass"
 		if s := e.Spec.ExpiresAt; s != "" {
 			var err error
 			if out.expires, err = time.Parse(time.RFC3339, s); err != nil {

@@ -29,8 +29,10 @@ func functions() []cel.EnvOption {
 	out := []cel.EnvOption{
 		cel.Function(callHasIndex, hasIndexOverload()),
 		function("parseServiceAccount", one, dyn, text1(parseServiceAccount)),
-		function("math.round", []*cel.Type{cel.DoubleType, cel.IntType}, cel.DoubleType, cel.BinaryBinding(round)),
+		function("user.parseServiceAccount", one, dyn, text1(parseServiceAccount)),
 		function("listObjToMap", objects, cel.MapType(str, dyn), cel.FunctionBinding(listToMap)),
+		function("transform.listObjToMap", objects, cel.MapType(str, dyn), cel.FunctionBinding(listToMap)),
+		function("math.round", []*cel.Type{cel.DoubleType, cel.IntType}, cel.DoubleType, cel.BinaryBinding(round)),
 		function("time_parse", two, str, text2(func(layout, value string) ref.Val {
 			t, err := time.Parse(layout, value)
 			return rfc3339(t, err)
@@ -192,9 +194,6 @@ func round(v, digits ref.Val) ref.Val {
 // listToMap pairs two lists of objects: the keys are a field of the first list's objects, the values a field of the
 // second's.
 func listToMap(args ...ref.Val) ref.Val {
-	if len(args) != 4 {
-		return types.NoSuchOverloadErr()
-	}
 	keys, ok := args[0].(traits.Lister)
 	values, ok2 := args[1].(traits.Lister)
 	if !ok || !ok2 || keys.Size() != values.Size() {

@@ -2,10 +2,8 @@ package cel
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
@@ -14,6 +12,8 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
+
+	"github.com/lintel-bot/lintel/engine/internal/lazy"
 )
 
 // The cost of a call is known only after it has returned, which is too late for a function whose result can exceed the
@@ -158,9 +158,7 @@ func within(text, limit ref.Val) ref.Val {
 	return s
 }
 
-var precision = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`%\.([0-9]+)`)
-})
+var precision = lazy.Regexp(`%\.([0-9]+)`)
 
 func formatText(s string) ref.Val {
 	for _, m := range precision().FindAllStringSubmatch(s, -1) {

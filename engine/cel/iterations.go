@@ -28,12 +28,9 @@ func (a *activation) quick(p cel.Program) (out ref.Val, err error, done bool) {
 		return nil, nil, false
 	}
 	if err != nil {
-		return nil, err, true
+		v = nil
 	}
-	if types.IsUnknown(v) {
-		return nil, errUnknown, true
-	}
-	return v, nil, true
+	return v, err, true
 }
 
 // interrupted is the name that programs read at each iteration to find out whether they have to stop.

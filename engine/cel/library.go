@@ -17,37 +17,38 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// libraryFunctions declares Kyverno's libraries time, gzip and x509, and the long names of functions that are
-// also known by a short one (https://kyverno.io/docs/policy-types/cel-libraries/).
+// libraryFunctions declares Kyverno's libraries time, gzip and x509
+// (https://kyverno.io/docs/policy-types/cel-libraries/).
 func libraryFunctions() []cel.EnvOption {
-	dyn, str, list := cel.DynType, cel.StringType, cel.ListType(cel.DynType)
-	one, objects := []*cel.Type{str}, []*cel.Type{list, list, str, str}
+	dyn, str := cel.DynType, cel.StringType
 	return []cel.EnvOption{
 		function("time.truncate", []*cel.Type{cel.TimestampType, cel.DurationType}, cel.TimestampType,
 			cel.BinaryBinding(truncate)),
 		function("time.toCron", []*cel.Type{cel.TimestampType}, str, cel.UnaryBinding(toCron)),
 		function("gzip.compress", []*cel.Type{dyn}, cel.BytesType, text1(compress)),
 		function("gzip.decompress", []*cel.Type{cel.BytesType}, str, cel.UnaryBinding(decompress)),
-		function("x509.decode", one, dyn, text1(decodeCertificate)),
-		function("user.parseServiceAccount", one, dyn, text1(parseServiceAccount)),
-		function("transform.listObjToMap", objects, cel.MapType(str, dyn), cel.FunctionBinding(listToMap)),
+		function("x509.decode", []*cel.Type{str}, dyn, text1(decodeCertificate)),
 	}
 }
 
-// engineReceiver is like engineMacro for a function of a library: time.now().
-func engineReceiver(library, name, method string, args int) cel.Macro {
-	return cel.ReceiverMacro(name, args,
-		func(eh cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
-			if !isIdent(target, library) {
-				return nil, nil
-			}
-			call := eh.NewMemberCall(method, eh.NewIdent(identEngine), args...)
-			if method == callNow {
-				// Its type is known, unlike that of other methods.
-				return eh.NewCall(overloads.TypeConvertTimestamp, call), nil
-			}
-			return call, nil
-		})
+// engineMacro turns a function that needs the evaluation (its time or its seed) into a method of the evaluation. library is
+// the one whose function it is: time.now().
+func engineMacro(library, name, method string, args int) cel.Macro {
+	expand := func(eh cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
+		if library != "" && !isIdent(target, library) {
+			return nil, nil
+		}
+		call := eh.NewMemberCall(method, eh.NewIdent(identEngine), args...)
+		if method == callNow {
+			// Its type is known, unlike that of other methods.
+			return eh.NewCall(overloads.TypeConvertTimestamp, call), nil
+		}
+		return call, nil
+	}
+	if library == "" {
+		return cel.GlobalMacro(name, args, expand)
+	}
+	return cel.ReceiverMacro(name, args, expand)
 }
 
 func truncate(at, to ref.Val) ref.Val {

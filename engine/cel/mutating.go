@@ -31,22 +31,6 @@ type mutation struct {
 	line int
 }
 
-// Mutating is a compiled MutatingPolicy, NamespacedMutatingPolicy or MutatingAdmissionPolicy: immutable and
-// safe for concurrent use.
-type Mutating struct {
-	Policy
-	replace bool // apply configurations may replace what is atomic
-	// again is set if each mutation computes the variables again, from the object that the mutation before it left.
-	again bool
-}
-
-// Mutation is the effect of a mutating policy on a request. Patched is the object afterwards: that of the request if
-// nothing was changed, nil if the policy did not apply.
-type Mutation struct {
-	Result
-	Patched admission.Object
-}
-
 // mutations compiles the patches of a policy.
 func (c *compiler) mutations(at string, list []policy.CELMutation) []mutation {
 	c.mutates = true
@@ -79,12 +63,6 @@ func (c *compiler) mutations(at string, list []policy.CELMutation) []mutation {
 	return out
 }
 
-func (c *compiler) reinvocation(value string) {
-	if value != "" && value != "Never" && value != "IfNeeded" {
-		c.problem("/spec/reinvocationPolicy", "reinvocationPolicy is Never or IfNeeded, not %q", value)
-	}
-}
-
 // ChangesOthers reports whether a MutatingPolicy changes existing objects and not those of a request. That happens only
 // in a cluster.
 func ChangesOthers(p policy.MutatingPolicy) bool {
@@ -97,10 +75,10 @@ func ChangesOthers(p policy.MutatingPolicy) bool {
 // (https://kyverno.io/docs/policy-types/mutating-policy/), with the rules for pod controllers that Kyverno
 // generates for a policy on Pods. It is nil where a problem is more than a warning, and where the policy is not
 // evaluated at admission.
-func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutating, []policy.Problem) {
-	return compileDocument(doc, func(c *compiler) *Mutating {
+func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Policy, []policy.Problem) {
+	return compileDocument(doc, func(c *compiler) *Policy {
 		spec := p.Spec
-		out := &Mutating{Policy: Policy{kind: doc.Kind, name: doc.Name, enforce: true}}
+		out := &Policy{kind: doc.Kind, name: doc.Name, enforce: true, mutates: true}
 		if doc.Kind == "NamespacedMutatingPolicy" {
 			out.namespace = doc.Namespace
 		}
@@ -112,7 +90,7 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 		}
 		pods := compile(spec)
 		out.program = pods.program()
-		c.reinvocation(spec.ReinvocationPolicy)
+		c.either("/spec/reinvocationPolicy", spec.ReinvocationPolicy, "Never", "IfNeeded")
 		pods.match = c.constraints(spec.MatchConstraints)
 		out.targets = append([]target{pods}, c.controllers(spec.MatchConstraints, spec.Autogen, pods.match,
 			func(template string) target { return compile(mutatingTemplates(spec, template)) })...)
@@ -134,15 +112,15 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 // (https://kubernetes.io/docs/reference/access-authn-authz/mutating-admission-policy/). A policy without a
 // binding changes all that it matches, as Kyverno evaluates it. It is nil where a problem is more than a warning.
 func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmissionPolicy,
-	bindings []policy.MutatingAdmissionPolicyBinding) (*Mutating, []policy.Problem) {
-	return compileDocument(doc, func(c *compiler) *Mutating {
+	bindings []policy.MutatingAdmissionPolicyBinding) (*Policy, []policy.Problem) {
+	return compileDocument(doc, func(c *compiler) *Policy {
 		spec := p.Spec
-		out := &Mutating{Policy: Policy{
-			kind: doc.Kind, name: doc.Name, rule: doc.Name, enforce: true, paramKind: spec.ParamKind,
-		}, again: true}
+		out := &Policy{
+			kind: doc.Kind, name: doc.Name, rule: doc.Name, enforce: true, paramKind: spec.ParamKind, mutates: true, again: true,
+		}
 		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, nil, nil)
 		out.targets = []target{{program: func() *program { return out.program }, mutations: c.mutations("/spec/mutations", spec.Mutations)}}
-		c.reinvocation(spec.ReinvocationPolicy)
+		c.either("/spec/reinvocationPolicy", spec.ReinvocationPolicy, "Never", "IfNeeded")
 		out.targets[0].match = c.constraints(spec.MatchConstraints)
 		for _, b := range bindings {
 			if b.Spec.PolicyName == doc.Name {
@@ -155,37 +133,20 @@ func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmiss
 	})
 }
 
-// Evaluate returns the objects that the policy makes of the object of the request: nothing where it does not match, else one
-// mutation, or one for each binding of a MutatingAdmissionPolicy that matches, each of what the one before it
-// left. The request is not changed.
-func (m *Mutating) Evaluate(ctx context.Context, r *admission.Request, env Env) []Mutation {
-	if r.Object == nil {
-		return nil
+// mutated evaluates a MutatingPolicy with the exceptions that apply to the request.
+func (p *Policy) mutated(ctx context.Context, r *admission.Request, env Env, t *target) Result {
+	matched, skip := p.excepted(ctx, r, env)
+	if skip != nil {
+		return *skip
 	}
-	t, err := m.about(ctx, r, env)
-	switch {
-	case t == nil:
-		m.ExplainMatch(ctx, r, env)
-		return nil
-	case err != nil:
-		return []Mutation{{Result: Result{Rule: m.rule, Outcome: admission.Unknown, Enforce: true, Message: err.Error()}}}
-	case m.rule == "":
-		matched, skip := m.excepted(ctx, r, env)
-		if skip != nil {
-			return []Mutation{{Result: *skip}}
-		}
-		return []Mutation{m.apply(ctx, r, env, t, nil, matched)}
-	case len(m.bindings) == 0:
-		return []Mutation{m.apply(ctx, r, env, t, nil, nil)}
-	}
-	return m.bound(ctx, r, env, t)
+	return p.apply(ctx, r, env, t, nil, matched)
 }
 
 // excepted returns the result for a request that an exception exempts from the whole policy, or if that is unknown; nil
 // if the policy has to be evaluated, with the images and values that other exceptions allow.
-func (m *Mutating) excepted(ctx context.Context, r *admission.Request, env Env) (matched []*Exception, skip *Result) {
+func (p *Policy) excepted(ctx context.Context, r *admission.Request, env Env) (matched []*Exception, skip *Result) {
 	for _, e := range env.Exceptions {
-		if !e.Applies(m.kind, m.name) || e.expired(env.Now) {
+		if !e.Applies(p.kind, p.name) || e.expired(env.Now) {
 			continue
 		}
 		ok, err := e.Matches(ctx, r, env)
@@ -196,7 +157,7 @@ func (m *Mutating) excepted(ctx context.Context, r *admission.Request, env Env) 
 			out = Result{Outcome: admission.Unknown, Enforce: true,
 				Message: "whether exception " + e.name + " applies is not known: " + err.Error()}
 		case err != nil:
-			out = m.judge(verdict{err: fmt.Errorf("a condition of exception %s: %w", e.name, err), index: -1}, true)
+			out = p.judge(verdict{err: fmt.Errorf("a condition of exception %s: %w", e.name, err), index: -1}, true)
 		case ok && e.Whole():
 			out = e.result(true)
 		case ok:
@@ -210,48 +171,32 @@ func (m *Mutating) excepted(ctx context.Context, r *admission.Request, env Env) 
 	return matched, nil
 }
 
-func (m *Mutating) bound(ctx context.Context, r *admission.Request, env Env, t *target) []Mutation {
-	var out []Mutation
-	request := *r
-	m.eachBinding(ctx, &request, env, func(_ binding, param any, err error) {
-		next := Mutation{Result: m.judge(verdict{err: err, index: -1}, true)}
-		if err == nil {
-			next = m.apply(ctx, &request, env, t, param, nil)
-		}
-		out = append(out, next)
-		if next.Patched != nil {
-			request.Object = next.Patched
-		}
-	})
-	return out
-}
-
 // apply runs the mutations one after the other.
-func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, t *target, params any,
-	exceptions []*Exception) Mutation {
-	p := t.program()
-	a := &activation{ctx: ctx, state: p.state(r, env, params, exceptions)}
-	if out, done := p.conditionsHold(a); done {
-		if out.skipped && m.rule != "" {
-			return Mutation{Result: Result{Rule: m.rule, Outcome: admission.Skip, Message: "match conditions aren't met"}}
+func (p *Policy) apply(ctx context.Context, r *admission.Request, env Env, t *target, params any,
+	exceptions []*Exception) Result {
+	program := t.program()
+	a := &activation{ctx: ctx, state: program.state(r, env, params, exceptions)}
+	if out, done := program.conditionsHold(a); done {
+		if out.skipped && p.rule != "" {
+			return Result{Rule: p.rule, Outcome: admission.Skip, Message: "match conditions aren't met"}
 		}
-		return Mutation{Result: m.judge(out, true)}
+		return p.judge(out, true)
 	}
 	object := r.Object
 	for _, mu := range t.mutations {
-		next, err := m.patch(a, mu, object)
+		next, err := p.patch(a, mu, object)
 		if env.Log.On() {
 			a.logMutation(mu, err)
 		}
 		if err != nil {
 			err = fmt.Errorf("mutation '%s' resulted in error: %w", firstLine(strings.TrimSpace(mu.expr.source)), err)
-			return Mutation{Result: m.judge(verdict{err: err, index: -1, line: mu.line}, true)}
+			return p.judge(verdict{err: err, index: -1, line: mu.line}, true)
 		}
 		object = next
-		a.state.replaceObject(seen(a.state.request, object), m.again)
+		a.state.replaceObject(seen(a.state.request, object), p.again)
 	}
-	out := Mutation{Result: Result{Rule: m.rule, Enforce: true, Outcome: admission.Pass, Message: "success"}}
-	if m.rule != "" {
+	out := Result{Rule: p.rule, Enforce: true, Outcome: admission.Pass, Message: "success"}
+	if p.rule != "" {
 		out.Message = "mutation is successfully applied"
 	}
 	out.Patched = object
@@ -261,7 +206,7 @@ func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, t *
 	return out
 }
 
-func (m *Mutating) patch(a *activation, mu mutation, object admission.Object) (admission.Object, error) {
+func (p *Policy) patch(a *activation, mu mutation, object admission.Object) (admission.Object, error) {
 	v, err := mu.expr.eval(a)
 	if err != nil {
 		return nil, err
@@ -280,7 +225,7 @@ func (m *Mutating) patch(a *activation, mu mutation, object admission.Object) (a
 	for _, k := range []string{"apiVersion", "kind"} {
 		delete(configuration, k) // the API server sets them to those of the object
 	}
-	return mutate.Configuration(object, configuration, m.replace)
+	return mutate.Configuration(object, configuration, p.replace)
 }
 
 // replaceObject makes expressions use another object from now on. Values computed from the old one are kept, unless

@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-func compileMP(t testing.TB, text string) (*Mutating, []policy.Problem) {
+func compileMP(t testing.TB, text string) (*Policy, []policy.Problem) {
 	t.Helper()
 	doc := document(t, text)
 	if doc.Kind == "MutatingAdmissionPolicy" {
@@ -305,7 +305,7 @@ func FuzzMutating(f *testing.F) {
 		for _, kind := range []patchType{applyConfiguration, jsonPatch} {
 			p := &program{lang: c.lang}
 			of := &target{program: func() *program { return p }, mutations: []mutation{{kind: kind, expr: x}}}
-			m := &Mutating{Policy: Policy{program: p}}
+			m := &Policy{program: p}
 			got := m.apply(t.Context(), &admission.Request{Operation: admission.Create, Object: pod}, Env{}, of, nil, nil)
 			if (got.Patched == nil) == (got.Outcome == Pass) {
 				t.Fatalf("%q: %+v", source, got)

@@ -42,16 +42,6 @@ func (p mutationProvider) FindStructType(name string) (*types.Type, bool) {
 	return p.Provider.FindStructType(name)
 }
 
-func (p mutationProvider) FindStructFieldNames(name string) ([]string, bool) {
-	switch {
-	case name == patchTypeName:
-		return []string{"op", "path", "from", "value"}, true
-	case isMutationType(name):
-		return nil, true
-	}
-	return p.Provider.FindStructFieldNames(name)
-}
-
 func (p mutationProvider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
 	switch {
 	case name == patchTypeName:

@@ -52,8 +52,7 @@ type binding struct {
 	params  *policy.ParamRef
 }
 
-// Policy is a compiled ValidatingPolicy, NamespacedValidatingPolicy or ValidatingAdmissionPolicy: immutable
-// and safe for concurrent use.
+// Policy is a compiled policy of one of the kinds that validate or mutate: immutable and safe for concurrent use.
 type Policy struct {
 	kind, name, namespace, rule string
 	program                     *program
@@ -64,6 +63,10 @@ type Policy struct {
 	defaultMessage              func(index int, source string) string
 	errorsFail                  bool // an error of a validation is a violation
 	plurals                     []string
+
+	mutates bool
+	replace bool // apply configurations may replace what is atomic
+	again   bool // each mutation computes the variables again, from the object that the mutation before it left
 }
 
 // Plurals returns the plural names of the kinds that the policy can apply to, nil if it can be any.
@@ -102,13 +105,8 @@ func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, con
 	validations []policy.CELValidation, audit []policy.CELAuditAnnotation) *program {
 	p := &program{lang: c.lang}
 	c.declared, c.untyped, c.additions, c.mutates = map[string]*cel.Type{}, map[string]bool{}, 0, false
-	switch failurePolicy {
-	case "", "Fail":
-	case "Ignore":
-		p.ignore = true
-	default:
-		c.problem(at+"/failurePolicy", "failurePolicy is Fail or Ignore, not %q", failurePolicy)
-	}
+	c.either(at+"/failurePolicy", failurePolicy, "Fail", "Ignore")
+	p.ignore = failurePolicy == "Ignore"
 	c.conditions(p, at+"/matchConditions/", conditions)
 	for i, v := range vars {
 		pointer := at + "/variables/" + itoa(i)
@@ -253,8 +251,11 @@ func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPol
 }
 
 // Evaluate returns the results of the policy for the request: nothing where it does not match, else one result, or
-// one for each binding of a ValidatingAdmissionPolicy that matches.
+// one for each binding of a policy of Kubernetes that matches. The request is not changed.
 func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []Result {
+	if p.mutates && r.Object == nil {
+		return nil
+	}
 	t, err := p.about(ctx, r, env)
 	switch {
 	case t == nil:
@@ -262,10 +263,12 @@ func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []
 		return nil
 	case err != nil:
 		return []Result{{Rule: p.rule, Outcome: admission.Unknown, Enforce: p.enforce, Message: err.Error()}}
-	case p.rule == "":
-		return []Result{p.one(ctx, r, env, t.program())}
+	case p.rule != "":
+		return p.bound(ctx, r, env, t)
+	case p.mutates:
+		return []Result{p.mutated(ctx, r, env, t)}
 	}
-	return p.bound(ctx, r, env)
+	return []Result{p.one(ctx, r, env, t.program())}
 }
 
 // about returns the target that the request belongs to, nil if there is none. The error is a
@@ -286,19 +289,29 @@ func (p *Policy) about(ctx context.Context, r *admission.Request, env Env) (*tar
 	return nil, nil
 }
 
-// bound evaluates a ValidatingAdmissionPolicy once for each binding that matches, and for each object that
-// the binding's paramRef selects.
-func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env) []Result {
+// bound evaluates a policy of Kubernetes once for each binding that matches, and for each object that the binding's
+// paramRef selects. A mutation starts from what the one before it left.
+func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env, t *target) []Result {
+	run := func(r *admission.Request, param any, enforce bool) Result {
+		if p.mutates {
+			return p.apply(ctx, r, env, t, param, nil)
+		}
+		return p.judge(p.program.evaluate(ctx, r, env, param, nil), enforce)
+	}
 	if len(p.bindings) == 0 {
-		return []Result{p.judge(p.program.evaluate(ctx, r, env, nil, nil), false)}
+		return []Result{run(r, nil, false)}
 	}
 	var out []Result
-	p.eachBinding(ctx, r, env, func(b binding, param any, err error) {
-		v := verdict{err: err, index: -1, denies: true}
+	request := *r
+	p.eachBinding(ctx, &request, env, func(b binding, param any, err error) {
+		next := p.judge(verdict{err: err, index: -1, denies: true}, b.enforce)
 		if err == nil {
-			v = p.program.evaluate(ctx, r, env, param, nil)
+			next = run(&request, param, b.enforce)
 		}
-		out = append(out, p.judge(v, b.enforce))
+		out = append(out, next)
+		if next.Patched != nil {
+			request.Object = next.Patched
+		}
 	})
 	return out
 }

@@ -2,7 +2,6 @@ package cel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -71,13 +71,20 @@ func (c *compiler) problem(pointer, format string, args ...any) {
 	c.problems = append(c.problems, c.doc.Problem(pointer, format, args...))
 }
 
-func (c *compiler) located(pointer string, line, column int, message string) {
+// either reports a value of a field that is none of two words.
+func (c *compiler) either(pointer, value, one, other string) {
+	if value != "" && value != one && value != other {
+		c.problem(pointer, "%s is %s or %s, not %q", pointer[strings.LastIndexByte(pointer, '/')+1:], one, other, value)
+	}
+}
+
+func (c *compiler) located(pointer string, at common.Location, message string) {
 	if c.generated {
 		c.problem(pointer, "rewritten for pod controllers, %s", message)
 		return
 	}
-	l, col := c.doc.TextPosition(pointer, line, column)
-	c.problems = append(c.problems, policy.Problem{Path: c.doc.Path, Line: l, Column: col, Message: message})
+	line, column := c.doc.TextPosition(pointer, at.Line(), at.Column()+1)
+	c.problems = append(c.problems, policy.Problem{Path: c.doc.Path, Line: line, Column: column, Message: message})
 }
 
 // compile compiles the expression at pointer, nil where it cannot be. The result must be of one of the
@@ -90,8 +97,7 @@ func (c *compiler) compile(pointer, source string, want ...*cel.Type) *expressio
 	checked, issues := c.lang.env.Compile(source)
 	if issues.Err() != nil {
 		for _, e := range issues.Errors() {
-			c.located(pointer, e.Location.Line(), e.Location.Column()+1, "the expression does not compile: "+
-				firstLine(e.Message))
+			c.located(pointer, e.Location, "the expression does not compile: "+firstLine(e.Message))
 		}
 		return nil
 	}
@@ -110,8 +116,8 @@ func (c *compiler) compile(pointer, source string, want ...*cel.Type) *expressio
 		}
 	}
 	if made := makesObjects(native.Expr()); made != nil && !c.mutates {
-		at := native.SourceInfo().GetStartLocation(made.ID())
-		c.located(pointer, at.Line(), at.Column()+1, "the type "+made.AsStruct().TypeName()+" is for mutations only")
+		c.located(pointer, native.SourceInfo().GetStartLocation(made.ID()), "the type "+made.AsStruct().TypeName()+
+			" is for mutations only")
 		return nil
 	}
 	if !c.declaredOnly(pointer, native) {
@@ -212,19 +218,17 @@ func (c *compiler) declaredOnly(pointer string, a *ast.AST) bool {
 			bound[e.AsComprehension().IterVar()], bound[e.AsComprehension().IterVar2()] = true, true
 		}
 		if e.Kind() == ast.IdentKind && c.ofKyverno() && c.lacks(e.AsIdent()) && !bound[e.AsIdent()] {
-			at := a.SourceInfo().GetStartLocation(e.ID())
-			c.located(pointer, at.Line(), at.Column()+1, "Kyverno has no "+e.AsIdent()+" in policies of this kind")
+			c.located(pointer, a.SourceInfo().GetStartLocation(e.ID()), "Kyverno has no "+e.AsIdent()+" in policies of this kind")
 			ok = false
 		}
 		if !isVariable || c.declared[name] != nil {
 			return
 		}
-		at := a.SourceInfo().GetStartLocation(e.ID())
 		message := fmt.Sprintf("the variable %q is not defined before this place", name)
 		if near := policy.Nearest(name, sortedKeys(c.declared)); near != "" {
 			message += fmt.Sprintf("; did you mean %q?", near)
 		}
-		c.located(pointer, at.Line(), at.Column()+1, message)
+		c.located(pointer, a.SourceInfo().GetStartLocation(e.ID()), message)
 		ok = false
 	}))
 	return ok
@@ -266,8 +270,6 @@ func (e *expression) run(a *activation) (ref.Val, error) {
 	return out, err
 }
 
-var errUnknown = errors.New("the result is unknown")
-
 // run runs a program and returns its cost: the limit, if it was stopped before its end.
 func run(a *activation, p cel.Program) (ref.Val, uint64, error) {
 	out, details, err := p.ContextEval(a.ctx, a)
@@ -280,9 +282,6 @@ func run(a *activation, p cel.Program) (ref.Val, uint64, error) {
 			return nil, cost, cause
 		}
 		return nil, cost, err
-	}
-	if types.IsUnknown(out) {
-		return nil, cost, errUnknown
 	}
 	return out, cost, nil
 }

@@ -239,19 +239,12 @@ func (x *explainer) elements(f frame, c ast.ComprehensionExpr) []frame {
 	var out []frame
 	switch r := v.(type) {
 	case traits.Lister:
-		from := x.origins(f, c.IterRange(), r)
-		n, _ := r.Size().(types.Int)
-		for i := range n {
-			el := r.Get(i)
-			var o source
-			if int(i) < len(from) {
-				o = from[i]
-			}
+		for i, from := range x.parts(f, c.IterRange(), r) {
+			next, name := f, c.IterVar()
 			if c.HasIterVar2() {
-				out = append(out, f.with(c.IterVar(), i, source{}).with(c.IterVar2(), el, o))
-			} else {
-				out = append(out, f.with(c.IterVar(), el, o))
+				next, name = f.with(name, types.Int(i), source{}), c.IterVar2()
 			}
+			out = append(out, next.with(name, r.Get(types.Int(i)), from))
 		}
 	case traits.Mapper:
 		in := x.reads(f, c.IterRange())
@@ -268,6 +261,14 @@ func (x *explainer) elements(f frame, c ast.ComprehensionExpr) []frame {
 			out = append(out, next)
 		}
 	}
+	return out
+}
+
+// parts describes where each element of a list comes from, with an empty source where that is not known.
+func (x *explainer) parts(f frame, e ast.Expr, value traits.Lister) []source {
+	n, _ := value.Size().(types.Int)
+	out := make([]source, n)
+	copy(out, x.origins(f, e, value))
 	return out
 }
 
@@ -331,15 +332,10 @@ func (x *explainer) originsCall(f frame, c ast.CallExpr) []source {
 			}
 			v = o.GetValue()
 		}
-		list, ok := v.(traits.Lister)
-		if !ok {
-			return nil
+		if list, ok := v.(traits.Lister); ok {
+			return x.parts(f, e, list)
 		}
-		from := x.origins(f, e, list)
-		n, _ := list.Size().(types.Int)
-		out := make([]source, n)
-		copy(out, from)
-		return out
+		return nil
 	}
 	args := c.Args()
 	switch c.FunctionName() {

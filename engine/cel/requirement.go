@@ -150,10 +150,6 @@ func (x *explainer) askCall(f frame, c ast.CallExpr, got bool) (explain.Requirem
 	if !ok {
 		return explain.Requirement{}, nil
 	}
-	size := ""
-	if subject.Kind() == ast.CallKind && subject.AsCall().FunctionName() == "size" {
-		size = "a size of "
-	}
 	h := asked(name, value, got, turned)
 	if h.Words == "" {
 		return h, nil
@@ -163,19 +159,20 @@ func (x *explainer) askCall(f frame, c ast.CallExpr, got bool) (explain.Requirem
 			h.Of, h.Part = wrong(name, text, value, got)
 		}
 	}
-	if size != "" {
-		inner := subject.AsCall()
-		subject = append(inner.Args(), inner.Target())[0]
-		return sized(h, name, value, got, turned), subject
+	if subject.Kind() != ast.CallKind {
+		return h, subject
 	}
-	if subject.Kind() == ast.CallKind && !reader(subject.AsCall().FunctionName()) {
-		text, err := cel.ExprToString(subject, f.expr.checked.SourceInfo())
-		if err != nil {
-			return explain.Requirement{}, nil
-		}
-		return explain.Requirement{Words: quoted(text) + " to be " + h.Words, Of: h.Of, Part: h.Part}, subject
+	switch inner := subject.AsCall(); inner.FunctionName() {
+	case "size":
+		return sized(h, name, value, got, turned), append(inner.Args(), inner.Target())[0]
+	case operators.Index, operators.OptIndex, operators.OptSelect, "orValue", "or", "value", "dyn": // hand out what they are given
+		return h, subject
 	}
-	return h, subject
+	text, err := cel.ExprToString(subject, f.expr.checked.SourceInfo())
+	if err != nil {
+		return explain.Requirement{}, nil
+	}
+	return explain.Requirement{Words: quoted(text) + " to be " + h.Words, Of: h.Of, Part: h.Part}, subject
 }
 
 // wrong returns the text that a comparison looked at, and what of it made the comparison what it is.
@@ -203,15 +200,6 @@ func wrong(name string, have, value any, got bool) (string, explain.Span) {
 		return text, explain.Like(text, like)
 	}
 	return text, explain.Against(text, like)
-}
-
-// reader reports whether a function hands out what it is given.
-func reader(name string) bool {
-	switch name {
-	case operators.Index, operators.OptIndex, operators.OptSelect, "orValue", "or", "value", "dyn":
-		return true
-	}
-	return false
 }
 
 // sides tells the side of a comparison that reads the object from the one that is known without; turned says that they
@@ -303,19 +291,18 @@ func compared(name string, value any, got, turned bool) explain.Requirement {
 
 // sized is a requirement about how many elements or characters there are.
 func sized(h explain.Requirement, name string, value any, got, turned bool) explain.Requirement {
-	out := explain.Requirement{Words: "a size of " + h.Words}
 	some := name == operators.Greater && !got && !turned && value == int64(0) ||
 		name == operators.GreaterEquals && !got && !turned && value == int64(1) ||
 		name == operators.NotEquals && !got && value == int64(0) || name == operators.Equals && got && value == int64(0)
 	none := (name == operators.Equals && !got || name == operators.NotEquals && got) && value == int64(0)
 	switch {
 	case some:
-		out = explain.Requirement{Words: "a value that is not empty",
+		return explain.Requirement{Words: "a value that is not empty",
 			Changes: []explain.Change{{Value: explain.Placeholder, Example: true}, {Value: []any{explain.Placeholder}, Example: true}}}
 	case none:
-		out = explain.Requirement{Words: "nothing: it must be empty", Changes: []explain.Change{{Remove: true}}}
+		return explain.Requirement{Words: "nothing: it must be empty", Changes: []explain.Change{{Remove: true}}}
 	}
-	return out
+	return explain.Requirement{Words: "a size of " + h.Words}
 }
 
 // native is a value of an expression as JSON has it.

@@ -16,14 +16,9 @@ type Allowances struct {
 	Values []string
 }
 
-// Allowances returns what the variables and validations of the policy can use of an exception; nothing for the kinds of
-// Kubernetes, which know no exceptions.
-func (p *Policy) Allowances() Allowances { return p.allowances(nil) }
-
-// Allowances returns what the variables and mutations of the policy can use of an exception.
-func (m *Mutating) Allowances() Allowances { return m.allowances(m.targets[0].mutations) }
-
-func (p *Policy) allowances(mutations []mutation) Allowances {
+// Allowances returns what the variables, validations and mutations of the policy can use of an exception; nothing for the
+// kinds of Kubernetes, which know no exceptions.
+func (p *Policy) Allowances() Allowances {
 	var out Allowances
 	if p.rule != "" {
 		return out
@@ -34,7 +29,7 @@ func (p *Policy) allowances(mutations []mutation) Allowances {
 	for _, v := range p.program.validations {
 		out.read(v.expr)
 	}
-	for _, m := range mutations {
+	for _, m := range p.targets[0].mutations {
 		out.read(m.expr)
 	}
 	slices.Sort(out.Values)

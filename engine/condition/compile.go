@@ -23,7 +23,7 @@ func Compile(document any, pointer string) (*Set, error) {
 		return nil, jsonpointer.Errorf(pointer, "there are no conditions")
 	}
 	c := &compiler{document: document}
-	s := &Set{joint: ";"}
+	s := &Set{}
 	var err error
 	switch typed := raw.(type) {
 	case nil:

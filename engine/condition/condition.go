@@ -17,9 +17,14 @@ import (
 )
 
 // Set is a compiled set of conditions. It is immutable and safe for concurrent use. A set without conditions is met.
-type Set struct {
-	blocks []block
-	joint  string // between the messages of blocks
+type Set struct{ blocks []block }
+
+// conditions lists the conditions of all blocks.
+func (s *Set) conditions() (list []condition) {
+	for _, b := range s.blocks {
+		list = slices.Concat(list, b.any, b.all)
+	}
+	return list
 }
 
 // block is met if at least one of any (if the block has that list) and all of all are met.
@@ -75,41 +80,40 @@ func (s *Set) Holds(sc *variable.Scope) (met bool, message string, err error) {
 		}
 		messages = append(messages, message)
 	}
-	return true, joinNonEmpty(messages, s.joint), nil
+	return true, joinNonEmpty(messages, ";"), nil
 }
 
 // holds evaluates any up to the first condition that is met, and all up to the first that is not. It evaluates all even
 // if any has failed, since Kyverno reports the errors and messages of both.
 func (b *block) holds(sc *variable.Scope) (bool, string, error) {
-	anyMet, allMet := !b.hasAny, true
 	var met, unmet []string
-	for i := range b.any {
-		c := &b.any[i]
-		ok, err := c.holds(sc)
-		if err != nil {
-			return false, "", err
+	first := func(list []condition, wanted bool) (found bool, err error) {
+		for i := range list {
+			c := &list[i]
+			ok, err := c.holds(sc)
+			if err != nil {
+				return false, err
+			}
+			if ok {
+				met = append(met, c.text(sc))
+			} else {
+				unmet = append(unmet, c.text(sc))
+			}
+			if ok == wanted {
+				return true, nil
+			}
 		}
-		if ok {
-			anyMet = true
-			met = append(met, c.text(sc))
-			break
-		}
-		unmet = append(unmet, c.text(sc))
+		return false, nil
 	}
-	for i := range b.all {
-		c := &b.all[i]
-		ok, err := c.holds(sc)
-		if err != nil {
-			return false, "", err
-		}
-		if !ok {
-			allMet = false
-			unmet = append(unmet, c.text(sc))
-			break
-		}
-		met = append(met, c.text(sc))
+	anyMet, err := first(b.any, true)
+	if err != nil {
+		return false, "", err
 	}
-	if anyMet && allMet {
+	allUnmet, err := first(b.all, false)
+	if err != nil {
+		return false, "", err
+	}
+	if (anyMet || !b.hasAny) && !allUnmet {
 		return true, joinNonEmpty(met, "; "), nil
 	}
 	return false, joinNonEmpty(unmet, "; "), nil

@@ -112,9 +112,5 @@ func deepEqual(a, b any) bool {
 	case int64, float64:
 		return sameNumber(a, b)
 	}
-	switch b.(type) {
-	case map[string]any, []any:
-		return false
-	}
 	return a == b
 }

@@ -10,13 +10,8 @@ import (
 // Explain returns for each condition whether it is met, with the values of both sides. The variables were loaded when
 // the set was evaluated.
 func (s *Set) Explain(sc *variable.Scope, part explain.Part) (out []explain.Step) {
-	for i := range s.blocks {
-		b := &s.blocks[i]
-		for _, list := range [][]condition{b.any, b.all} {
-			for j := range list {
-				out = append(out, list[j].explain(sc, part))
-			}
-		}
+	for _, c := range s.conditions() {
+		out = append(out, c.explain(sc, part))
 	}
 	return out
 }

@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/variable"
@@ -16,11 +15,8 @@ import (
 // resource that have to change; their errors are ignored.
 func (s *Set) Reads(sc *variable.Scope) []string {
 	var reads []string
-	for i := range s.blocks {
-		b := &s.blocks[i]
-		for _, c := range slices.Concat(b.any, b.all) {
-			reads = append(reads, c.readsIfMet(sc)...)
-		}
+	for _, c := range s.conditions() {
+		reads = append(reads, c.readsIfMet(sc)...)
 	}
 	slices.Sort(reads)
 	return slices.Compact(reads)
@@ -39,22 +35,11 @@ func (c *condition) readsIfMet(sc *variable.Scope) []string {
 	return append(keys, c.value.Reads(sc)...)
 }
 
-// valueAt returns the value of a field of the variables. They were loaded when the condition was evaluated, so this
-// only reads them.
-func valueAt(sc *variable.Scope, pointer string) any {
-	root, rest, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-	value, _ := sc.Value(jsonpointer.Unescape(root))
-	if rest != "" {
-		value = jsonpointer.At(value, "/"+rest)
-	}
-	return value
-}
-
 // narrow keeps only the pointers to the elements of a list that decided. It keeps all pointers if the list is not
 // exactly the values that were read, because an expression changed them.
 func narrow(sc *variable.Scope, pointers []string, list []any, decides func(element any) bool) []string {
 	if len(pointers) == 1 {
-		switch same := valueAt(sc, pointers[0]).(type) {
+		switch same := sc.At(pointers[0]).(type) {
 		case []any:
 			if reflect.DeepEqual(same, list) {
 				return elementsThat(pointers[0], list, decides)
@@ -72,7 +57,7 @@ func narrow(sc *variable.Scope, pointers []string, list []any, decides func(elem
 		values[sprint(element)] = true
 	}
 	for _, pointer := range pointers {
-		value := valueAt(sc, pointer)
+		value := sc.At(pointer)
 		if value == nil {
 			continue
 		}

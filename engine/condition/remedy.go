@@ -29,12 +29,9 @@ type Remedy struct {
 // Remedies returns the changes after which a set that is met is not met: for each of its conditions that is met, the
 // opposite.
 func (s *Set) Remedies(sc *variable.Scope) (out []Remedy) {
-	for i := range s.blocks {
-		b := &s.blocks[i]
-		for _, c := range slices.Concat(b.any, b.all) {
-			if w, ok := c.remedy(sc); ok {
-				out = append(out, w)
-			}
+	for _, c := range s.conditions() {
+		if w, ok := c.remedy(sc); ok {
+			out = append(out, w)
 		}
 	}
 	return out
@@ -51,7 +48,7 @@ func (c *condition) remedy(sc *variable.Scope) (Remedy, bool) {
 		return Remedy{}, false
 	}
 	w := Remedy{Reads: c.key.Reads(sc), Value: c.value.Reads(sc)}
-	plain := len(w.Reads) == 1 && (reflect.DeepEqual(valueAt(sc, w.Reads[0]), key) || valueAt(sc, w.Reads[0]) == nil)
+	plain := len(w.Reads) == 1 && (reflect.DeepEqual(sc.At(w.Reads[0]), key) || sc.At(w.Reads[0]) == nil)
 	list, isList := key.([]any)
 	if isList {
 		kept := narrow(sc, w.Reads, list, func(element any) bool { return t([]any{element}) })
@@ -65,7 +62,7 @@ func (c *condition) remedy(sc *variable.Scope) (Remedy, bool) {
 		return w, words != ""
 	}
 	if len(w.Reads) == 0 && len(w.Value) > 0 && strings.HasSuffix(c.name, "In") && !strings.Contains(c.source, "{{") {
-		w.AtValue = c.member(sc, listOf(key), value, w.Value[0])
+		w.AtValue = c.member(sc, listOf(key), w.Value[0])
 		w.Requirement = explain.Requirement{Words: w.AtValue.Words}
 		return w, true
 	}
@@ -75,7 +72,7 @@ func (c *condition) remedy(sc *variable.Scope) (Remedy, bool) {
 	}
 	w.Requirement = explain.Requirement{Words: words, Changes: edits}
 	for _, r := range w.Reads {
-		w.Have = append(w.Have, valueAt(sc, r))
+		w.Have = append(w.Have, sc.At(r))
 	}
 	w.Wrong = func(have string) explain.Span { return c.wrong(value, have) }
 	return w, words != ""
@@ -83,9 +80,9 @@ func (c *condition) remedy(sc *variable.Scope) (Remedy, bool) {
 
 // member describes what a list of the object has to contain, or must not: a name that the rule requires is among its
 // elements, or among the fields of a map.
-func (c *condition) member(sc *variable.Scope, names []any, value any, read string) explain.Requirement {
-	list, isList := valueAt(sc, read).([]any)
-	m, isMap := valueAt(sc, read).(map[string]any)
+func (c *condition) member(sc *variable.Scope, names []any, read string) explain.Requirement {
+	list, isList := sc.At(read).([]any)
+	m, isMap := sc.At(read).(map[string]any)
 	lacks := strings.Contains(c.name, "Not")
 	all := explain.List(names)
 	switch {
@@ -99,7 +96,7 @@ func (c *condition) member(sc *variable.Scope, names []any, value any, read stri
 		return explain.Requirement{Words: "a field " + all, Changes: edits}
 	case isMap:
 		return explain.Requirement{Words: "no field " + all}
-	case lacks && len(names) == 1 && (isList || valueAt(sc, read) == nil):
+	case lacks && len(names) == 1 && (isList || sc.At(read) == nil):
 		edit := explain.Change{Value: []any{names[0]}}
 		if isList {
 			edit = explain.Change{Below: "/" + strconv.Itoa(len(list)), Value: names[0]}
@@ -130,7 +127,7 @@ func (c *condition) wrong(value any, have string) explain.Span {
 // elements reports whether all that is read are elements of the list.
 func elements(sc *variable.Scope, reads []string, list []any) bool {
 	return !slices.ContainsFunc(reads, func(r string) bool {
-		value := valueAt(sc, r)
+		value := sc.At(r)
 		return !slices.ContainsFunc(list, func(e any) bool { return reflect.DeepEqual(e, value) })
 	})
 }

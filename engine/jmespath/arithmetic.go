@@ -105,40 +105,34 @@ func sum(c *call) (any, error) {
 	return total, nil
 }
 
-func add(_ *call, a, b operand) (any, bool, error) {
-	switch {
-	case a.scalar != nil && b.scalar != nil:
-		x, y := *a.scalar, *b.scalar
-		if s := x.i + y.i; x.whole && y.whole && (s > x.i) == (y.i > 0) {
-			return s, true, nil
-		}
-		return x.float() + y.float(), true, nil
-	case a.quantity != nil && b.quantity != nil:
-		q := a.quantity.DeepCopy()
-		q.Add(*b.quantity)
-		return q.String(), true, nil
-	case a.duration != nil && b.duration != nil:
-		return (*a.duration + *b.duration).String(), true, nil
-	}
-	return nil, false, nil
-}
+var (
+	add = summing(func(x, y int64) int64 { return x + y }, func(x, y float64) float64 { return x + y },
+		(*resource.Quantity).Add)
+	subtract = summing(func(x, y int64) int64 { return x - y }, func(x, y float64) float64 { return x - y },
+		(*resource.Quantity).Sub)
+)
 
-func subtract(_ *call, a, b operand) (any, bool, error) {
-	switch {
-	case a.scalar != nil && b.scalar != nil:
-		x, y := *a.scalar, *b.scalar
-		if d := x.i - y.i; x.whole && y.whole && (d < x.i) == (y.i > 0) {
-			return d, true, nil
+// summing is an operation on two sides of the same type, given for whole numbers, other numbers and quantities.
+func summing(whole func(x, y int64) int64, float func(x, y float64) float64,
+	quantity func(*resource.Quantity, resource.Quantity)) operation {
+	return func(_ *call, a, b operand) (any, bool, error) {
+		switch {
+		case a.scalar != nil && b.scalar != nil:
+			x, y := *a.scalar, *b.scalar
+			exact, about := whole(x.i, y.i), float(x.float(), y.float())
+			if x.whole && y.whole && math.Abs(float64(exact)-about) < 1<<62 { // else it does not fit into 64 bits
+				return exact, true, nil
+			}
+			return about, true, nil
+		case a.quantity != nil && b.quantity != nil:
+			q := a.quantity.DeepCopy()
+			quantity(&q, *b.quantity)
+			return q.String(), true, nil
+		case a.duration != nil && b.duration != nil:
+			return time.Duration(whole(int64(*a.duration), int64(*b.duration))).String(), true, nil
 		}
-		return x.float() - y.float(), true, nil
-	case a.quantity != nil && b.quantity != nil:
-		q := a.quantity.DeepCopy()
-		q.Sub(*b.quantity)
-		return q.String(), true, nil
-	case a.duration != nil && b.duration != nil:
-		return (*a.duration - *b.duration).String(), true, nil
+		return nil, false, nil
 	}
-	return nil, false, nil
 }
 
 func multiply(c *call, a, b operand) (any, bool, error) {

@@ -67,12 +67,7 @@ type function struct {
 	run      func(c *call) (any, error)
 }
 
-func (f *function) param(i int) kind {
-	if len(f.params) == 0 {
-		return 0
-	}
-	return f.params[min(i, len(f.params)-1)]
-}
+func (f *function) param(i int) kind { return f.params[min(i, len(f.params)-1)] }
 
 // reference is the value of &expression.
 type reference struct{ node *node }

@@ -276,25 +276,16 @@ func sliceIndexes(bounds [3]*int, length int) []int {
 		}
 		return min(max(i, low), high)
 	}
-	var out []int
-	if step > 0 {
-		stop := bound(bounds[1], high)
-		for i := bound(bounds[0], low); i < stop; {
-			out = append(out, i)
-			if step >= length { // also keeps i from overflowing
-				break
-			}
-			i += step
-		}
-		return out
+	start, stop := bound(bounds[0], low), bound(bounds[1], high)
+	if step < 0 {
+		start, stop = bound(bounds[0], high), bound(bounds[1], low)
 	}
-	stop := bound(bounds[1], low)
-	for i := bound(bounds[0], high); i > stop && i >= 0; {
+	var out []int
+	for i := start; step > 0 && i < stop || step < 0 && i > stop; i += step {
 		out = append(out, i)
-		if step <= -length {
+		if step >= length || step <= -length { // also keeps i from overflowing
 			break
 		}
-		i += step
 	}
 	return out
 }

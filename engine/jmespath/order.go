@@ -9,47 +9,32 @@ import (
 func orderFunctions() []function {
 	values, by := []kind{kindStrings | kindNumbers}, []kind{kindArray, kindExpref}
 	return []function{
-		{name: "sort", params: values, run: func(c *call) (any, error) {
-			out := slices.Clone(c.list(0))
-			if err := c.grow(16 * len(out)); err != nil {
-				return nil, err
-			}
-			slices.SortStableFunc(out, compareKeys)
-			return out, nil
-		}},
-		{name: "sort_by", params: by, run: sortBy},
-		{name: "max", params: values, run: func(c *call) (any, error) { return extreme(c, slices.MaxFunc) }},
-		{name: "min", params: values, run: func(c *call) (any, error) { return extreme(c, slices.MinFunc) }},
-		{name: "max_by", params: by, run: func(c *call) (any, error) { return extremeBy(c, slices.MaxFunc) }},
-		{name: "min_by", params: by, run: func(c *call) (any, error) { return extremeBy(c, slices.MinFunc) }},
+		{name: "sort", params: values, run: sorted},
+		{name: "sort_by", params: by, run: sorted},
+		{name: "max", params: values, run: extreme(slices.MaxFunc)},
+		{name: "min", params: values, run: extreme(slices.MinFunc)},
+		{name: "max_by", params: by, run: extreme(slices.MaxFunc)},
+		{name: "min_by", params: by, run: extreme(slices.MinFunc)},
 		{name: "reverse", params: []kind{kindArray | kindString}, run: reverse},
 	}
-}
-
-// compareKeys orders two strings or two numbers.
-func compareKeys(a, b any) int {
-	if s, ok := a.(string); ok {
-		t, _ := b.(string)
-		return strings.Compare(s, t)
-	}
-	x, _ := asNumber(a)
-	y, _ := asNumber(b)
-	return compareNumbers(x, y)
-}
-
-func extreme(c *call, of func([]any, func(a, b any) int) any) (any, error) {
-	if len(c.list(0)) == 0 {
-		return nil, nil
-	}
-	return of(c.list(0), compareKeys), nil
 }
 
 // keyed is an element with what it is ordered by.
 type keyed struct{ item, key any }
 
-func compareEntries(a, b keyed) int { return compareKeys(a.key, b.key) }
+// compareEntries orders by two strings or two numbers.
+func compareEntries(a, b keyed) int {
+	if s, ok := a.key.(string); ok {
+		t, _ := b.key.(string)
+		return strings.Compare(s, t)
+	}
+	x, _ := asNumber(a.key)
+	y, _ := asNumber(b.key)
+	return compareNumbers(x, y)
+}
 
-// keysOf evaluates the expression for every element; the keys must be all strings or all numbers.
+// keysOf evaluates the expression, if the function takes one, for every element; the keys must be all strings or all
+// numbers.
 func keysOf(c *call) ([]keyed, error) {
 	list := c.list(0)
 	if err := c.grow(32 * len(list)); err != nil {
@@ -57,7 +42,10 @@ func keysOf(c *call) ([]keyed, error) {
 	}
 	out := make([]keyed, len(list))
 	for i, item := range list {
-		key, err := c.eval(c.ref(1), item)
+		key, err := item, error(nil)
+		if len(c.args) > 1 {
+			key, err = c.eval(c.ref(1), item)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +57,7 @@ func keysOf(c *call) ([]keyed, error) {
 	return out, nil
 }
 
-func sortBy(c *call) (any, error) {
+func sorted(c *call) (any, error) {
 	entries, err := keysOf(c)
 	if err != nil {
 		return nil, err
@@ -82,12 +70,14 @@ func sortBy(c *call) (any, error) {
 	return out, nil
 }
 
-func extremeBy(c *call, of func([]keyed, func(a, b keyed) int) keyed) (any, error) {
-	entries, err := keysOf(c)
-	if err != nil || len(entries) == 0 {
-		return nil, err
+func extreme(of func([]keyed, func(a, b keyed) int) keyed) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		entries, err := keysOf(c)
+		if err != nil || len(entries) == 0 {
+			return nil, err
+		}
+		return of(entries, compareEntries).item, nil
 	}
-	return of(entries, compareEntries).item, nil
 }
 
 func reverse(c *call) (any, error) {

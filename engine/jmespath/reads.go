@@ -30,11 +30,7 @@ func (e *Expression) Reads(data any) []string {
 func deepest(pointers []string) []string {
 	set := make(map[string]bool, len(pointers))
 	for _, p := range pointers {
-		for i := len(p); i > 0; {
-			i = strings.LastIndexByte(p[:i], '/')
-			if i < 0 {
-				break
-			}
+		for i := strings.LastIndexByte(p, '/'); i >= 0; i = strings.LastIndexByte(p[:i], '/') {
 			set[p[:i]] = true
 		}
 	}

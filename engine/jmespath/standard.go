@@ -63,16 +63,7 @@ func standardFunctions() []function {
 }
 
 func length(c *call) (any, error) {
-	switch v := c.args[0].(type) {
-	case string:
-		return int64(utf8.RuneCountInString(v)), nil
-	case map[string]any:
-		return int64(len(v)), nil
-	}
-	if o, ok := asObject(c.args[0]); ok {
-		return int64(len(o)), nil
-	}
-	return int64(len(c.list(0))), nil
+	return int64(utf8.RuneCountInString(c.str(0)) + len(c.list(0)) + len(c.obj(0))), nil // it is one of them
 }
 
 func contains(c *call) (any, error) {

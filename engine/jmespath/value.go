@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"reflect"
-
-	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // falsy describes what counts as false: null, false, and empty strings, lists and objects
@@ -22,36 +20,18 @@ func falsy(v any) bool {
 		return len(v) == 0
 	case map[string]any:
 		return len(v) == 0
-	case []string:
-		return len(v) == 0
-	case []map[string]any:
-		return len(v) == 0
 	}
 	return false
 }
 
-// asArray is the value as a list. Besides []any it takes the typed slices that callers put into data.
 func asArray(v any) ([]any, bool) {
-	switch v := v.(type) {
-	case []any:
-		return v, true
-	case []string:
-		return jsonpointer.List(v), true
-	case []map[string]any:
-		return jsonpointer.List(v), true
-	}
-	return nil, false
+	list, ok := v.([]any)
+	return list, ok
 }
 
-// asObject is the value as an object.
 func asObject(v any) (map[string]any, bool) {
-	switch v := v.(type) {
-	case map[string]any:
-		return v, true
-	case map[string]string:
-		return jsonpointer.Object(v), true
-	}
-	return nil, false
+	object, ok := v.(map[string]any)
+	return object, ok
 }
 
 // number is a JSON number that remembers whether it is whole.
@@ -82,12 +62,6 @@ func asNumber(v any) (number, bool) {
 		return number{i: v, whole: true}, true
 	case float64:
 		return number{f: v}, true
-	case int:
-		return number{i: int64(v), whole: true}, true
-	case int32:
-		return number{i: int64(v), whole: true}, true
-	case float32:
-		return number{f: float64(v)}, true
 	}
 	return number{}, false
 }

@@ -110,23 +110,24 @@ func Walk(value any, at string, visit func(pointer string, value any)) {
 	}
 }
 
-// Copy returns a deep copy of a JSON value, with the result of scalar in place of each scalar.
-func Copy(value any, scalar func(any) any) any {
+// Copy returns a deep copy of a JSON value, with the result of change in place of each key, which has to stay text, and of
+// each scalar.
+func Copy(value any, change func(any) any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(value))
 		for key, child := range value {
-			out[key] = Copy(child, scalar)
+			out[change(key).(string)] = Copy(child, change) //nolint:forcetypeassert // see above
 		}
 		return out
 	case []any:
 		out := make([]any, len(value))
 		for i, child := range value {
-			out[i] = Copy(child, scalar)
+			out[i] = Copy(child, change)
 		}
 		return out
 	}
-	return scalar(value)
+	return change(value)
 }
 
 // List returns a list with the elements of a slice.

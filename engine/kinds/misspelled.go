@@ -10,10 +10,7 @@ import (
 // (https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#types-kinds);
 // near is the kind of Kubernetes that was likely meant: by plural, letter case or a letter more or less.
 func Misspelled(kind string) (near string, unknown bool) {
-	var known []string
-	for _, g := range kubernetes {
-		known = slices.AppendSeq(slices.AppendSeq(known, strings.FieldsSeq(g.namespaced)), strings.FieldsSeq(g.cluster))
-	}
+	known := ofKubernetes()
 	if kind == "" || strings.ContainsAny(kind, "*?{ ") || slices.Contains(known, kind) {
 		return "", false
 	}
@@ -41,11 +38,15 @@ func MisspelledPlural(plural string) bool {
 	if strings.ContainsAny(plural, "*?{ ") || Known([]string{"*"}, plural) {
 		return false
 	}
-	return slices.ContainsFunc(kubernetes, func(g apiGroup) bool {
-		return slices.ContainsFunc(slices.Concat(strings.Fields(g.namespaced), strings.Fields(g.cluster)), func(kind string) bool {
-			return len(kind) > 5 && slip(plural, Plural(kind))
-		})
-	})
+	return slices.ContainsFunc(ofKubernetes(), func(kind string) bool { return len(kind) > 5 && slip(plural, Plural(kind)) })
+}
+
+// ofKubernetes lists the kinds of Kubernetes itself.
+func ofKubernetes() (list []string) {
+	for _, g := range kubernetes {
+		list = slices.AppendSeq(slices.AppendSeq(list, strings.FieldsSeq(g.namespaced)), strings.FieldsSeq(g.cluster))
+	}
+	return list
 }
 
 // slip reports whether a differs from b by two swapped neighboring letters, or by one missing or additional letter

@@ -2,11 +2,11 @@ package match
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/lintel-bot/lintel/engine/internal/lazy"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -77,19 +77,17 @@ func possible(r *policy.Rule, needed *bool) bool {
 			return false
 		}
 	}
-	blocks := []policy.Match{r.Match}
+	filters := r.Match.Filters()
 	if r.Exclude != nil {
-		blocks = append(blocks, *r.Exclude)
+		filters = append(filters, r.Exclude.Filters()...)
 	}
-	for _, b := range blocks {
-		for _, f := range slices.Concat([]policy.ResourceFilter{b.ResourceFilter}, b.Any, b.All) {
-			d := f.Resources
-			if d.Name != "" || len(d.Names) > 0 || d.Selector != nil || d.Annotations != nil ||
-				len(d.Kinds) > 1 && containsPod(d.Kinds) {
-				return false
-			}
-			*needed = *needed || slices.ContainsFunc(d.Kinds, func(k string) bool { return k == "Pod" || selectors[k] != "" })
+	for _, f := range filters {
+		d := f.Resources
+		if d.Name != "" || len(d.Names) > 0 || d.Selector != nil || d.Annotations != nil ||
+			len(d.Kinds) > 1 && containsPod(d.Kinds) {
+			return false
 		}
+		*needed = *needed || slices.ContainsFunc(d.Kinds, func(k string) bool { return k == "Pod" || selectors[k] != "" })
 	}
 	return true
 }
@@ -146,7 +144,7 @@ func name(prefix, rule string) string {
 
 func aboutPods(r *policy.Rule) bool {
 	kinds := func(m policy.Match) (out []string) {
-		for _, f := range slices.Concat([]policy.ResourceFilter{m.ResourceFilter}, m.Any, m.All) {
+		for _, f := range m.Filters() {
 			out = append(out, f.Resources.Kinds...)
 		}
 		return out
@@ -161,9 +159,7 @@ func aboutPods(r *policy.Rule) bool {
 	return len(excluded) == 0 || containsPod(excluded)
 }
 
-var reference = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\$\([^)]*\)`)
-})
+var reference = lazy.Regexp(`\$\([^)]*\)`)
 
 // generate generates one rule for controllers with the pod template at the same path. It returns nil if rules like this
 // one are not generated.
@@ -174,7 +170,7 @@ func generate(tree map[string]any, r *policy.Rule, kinds []string) map[string]an
 		path = []string{"spec", "jobTemplate", "spec", "template"}
 	}
 	isCEL := r.Validate != nil && r.Validate.CEL != nil
-	out := rewrite(tree, replacer(path, isCEL)).(map[string]any)
+	out := jsonpointer.Copy(tree, replacer(path, isCEL)).(map[string]any)
 	retarget(out, "match", kinds, cron)
 	if out["exclude"] != nil {
 		retarget(out, "exclude", kinds, cron)
@@ -310,7 +306,7 @@ func hasPod(resources map[string]any) bool {
 }
 
 // replacer makes expressions read from the pod template at path instead of the pod.
-func replacer(path []string, isCEL bool) func(string) string {
+func replacer(path []string, isCEL bool) func(any) any {
 	prefix := "request."
 	if isCEL {
 		prefix = "" // there, the object is also a variable of its own
@@ -323,26 +319,13 @@ func replacer(path []string, isCEL bool) func(string) string {
 			pairs = append(pairs, old, prefix+object+"."+at+"."+part)
 		}
 	}
-	return strings.NewReplacer(pairs...).Replace
-}
-
-// rewrite copies a tree and applies f to all its strings, including keys.
-func rewrite(v any, f func(string) string) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[f(k)] = rewrite(e, f)
+	replace := strings.NewReplacer(pairs...)
+	return func(v any) any {
+		if s, ok := v.(string); ok {
+			if changed := replace.Replace(s); changed != s {
+				return changed
+			}
 		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = rewrite(e, f)
-		}
-		return out
-	case string:
-		return f(v)
+		return v
 	}
-	return v
 }

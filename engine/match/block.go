@@ -29,7 +29,7 @@ type filter struct {
 	roles, clusterRoles []string
 }
 
-// Compile compiles a block. Errors are *InvalidError, all of them; Field is relative to the block.
+// Compile compiles a block, and says all that is wrong with it.
 func Compile(m policy.Match) (*Block, []*InvalidError) {
 	b := &Block{}
 	var problems []*InvalidError
@@ -48,11 +48,10 @@ func Compile(m policy.Match) (*Block, []*InvalidError) {
 	problems = append(problems, errs...)
 	switch {
 	case len(b.any) > 0 && len(b.all) > 0:
-		problems = append(problems, &InvalidError{Field: "all",
-			Message: "any and all are both set: keep one of them"})
+		problems = append(problems, invalid("all", "any and all are both set: keep one of them"))
 	case len(b.any)+len(b.all) > 0 && !direct.empty():
-		problems = append(problems, &InvalidError{Field: "resources",
-			Message: "resources or user info is set next to any or all, where it has no effect: move it into the list"})
+		problems = append(problems, invalid("resources",
+			"resources or user info is set next to any or all, where it has no effect: move it into the list"))
 	}
 	if len(b.any) == 0 && len(b.all) == 0 {
 		b.any = []filter{direct}
@@ -67,7 +66,7 @@ func (b *Block) Empty() bool { return b == nil || b.empty }
 func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
 	var problems []*InvalidError
 	bad := func(field, format string, args ...any) {
-		problems = append(problems, &InvalidError{Field: field, Message: fmt.Sprintf(format, args...)})
+		problems = append(problems, invalid(field, format, args...))
 	}
 	r := f.Resources
 	out := filter{
@@ -104,10 +103,9 @@ func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
 		if s.in == nil {
 			continue
 		}
-		c, err := CompileSelector(s.in)
-		if invalid, ok := err.(*InvalidError); ok {
-			bad("resources/"+s.field+"/"+invalid.Field, "%s", invalid.Message)
-			continue
+		c, wrong := CompileSelector(s.in)
+		if wrong != nil {
+			bad("resources/"+s.field+"/"+wrong.Field, "%s", wrong.Message)
 		}
 		*s.out = c
 	}

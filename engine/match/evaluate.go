@@ -1,20 +1,11 @@
 package match
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-)
-
-// answer is yes, no, or an error that says what is unknown.
-type answer struct {
-	yes   bool
-	needs *admission.NeedsClusterError
-}
-
-var (
-	yes = answer{yes: true}
-	no  = answer{}
 )
 
 // role is how a block is used; the three uses differ in details.
@@ -29,23 +20,19 @@ const (
 // Matches reports whether a rule with these match and exclude blocks applies to a request. exclude may be nil. The
 // error is an *admission.NeedsClusterError if that depends on the labels of a namespace that is not declared.
 func Matches(match, exclude *Block, t *Target) (bool, error) {
-	m := match.eval(t, asMatch)
-	if m.needs == nil && !m.yes {
+	matched, needs := match.eval(t, asMatch)
+	if needs == nil && !matched {
 		return false, nil
 	}
-	x := no
+	excluded, unknown := false, error(nil)
 	if !exclude.Empty() {
-		x = exclude.eval(t, asExclude)
+		excluded, unknown = exclude.eval(t, asExclude)
 	}
-	switch {
-	case x.needs == nil && x.yes:
+	if unknown == nil && excluded {
 		return false, nil
-	case m.needs != nil:
-		return false, m.needs
-	case x.needs != nil:
-		return false, x.needs
 	}
-	return true, nil
+	err := cmp.Or(needs, unknown)
+	return err == nil, err
 }
 
 // Covers reports whether the match block of an exception matches a request. A block without any or all matches nothing.
@@ -54,89 +41,104 @@ func (b *Block) Covers(t *Target) (bool, error) {
 	if b.Empty() {
 		return false, nil
 	}
-	a := b.eval(t, asException)
-	if a.needs != nil {
-		return false, a.needs
-	}
-	return a.yes, nil
+	return b.eval(t, asException)
 }
 
-func (b *Block) eval(t *Target, as role) answer {
+func (b *Block) eval(t *Target, as role) (matched bool, needs error) {
 	if len(b.any) > 0 {
-		out := no
 		for i := range b.any {
-			switch a := b.any[i].eval(t, as); {
-			case a.needs != nil:
-				out = a
-			case a.yes:
-				return yes
+			switch yes, err := b.any[i].eval(t, as, nil); {
+			case err != nil:
+				needs = err
+			case yes:
+				return true, nil
 			}
 		}
-		return out
+		return false, needs
 	}
-	out := answer{yes: len(b.all) > 0}
 	for i := range b.all {
-		switch a := b.all[i].eval(t, as); {
-		case a.needs != nil:
-			out = a
-		case !a.yes:
-			return no
+		switch yes, err := b.all[i].eval(t, as, nil); {
+		case err != nil:
+			needs = err
+		case !yes:
+			return false, nil
 		}
 	}
-	return out
+	return len(b.all) > 0 && needs == nil, needs
 }
 
-func (f *filter) eval(t *Target, as role) answer {
+// misses collects the conditions of a filter that a request does not fulfill, in words. A nil one collects nothing.
+type misses []string
+
+// goOn reports whether the other conditions of a filter matter: one holds, or those that do not are collected.
+func (m *misses) goOn(holds bool, words func() string) bool {
+	if holds || m == nil {
+		return holds
+	}
+	*m = append(*m, words())
+	return true
+}
+
+// eval reports whether the filter matches a request. needs is set if that is not known.
+func (f *filter) eval(t *Target, as role, not *misses) (matched bool, needs error) {
 	user := f.hasUser() && (as != asMatch || !t.anonymous() || f.user(t))
-	if !user && !f.hasResources() {
-		return no
-	}
-	if len(f.operations) > 0 && !slices.Contains(f.operations, t.Operation) {
-		return no
-	}
-	if len(f.kinds) > 0 && !slices.ContainsFunc(f.kinds,
-		func(k Kind) bool { return k.matches(t.Identity, t.SubResource) }) {
-		return no
-	}
-	if f.name != "" && !wild(f.name, t.Identity.Name) || !AnyWildcard(f.names, t.Identity.Name) {
-		return no
-	}
+	name, namespace := t.Identity.Name, t.namespace()
 	in, known := t.InNamespace(f.namespaces)
-	if known && !in {
-		return no
-	}
-	for _, p := range f.annotations {
-		if !anyPair(p, t.Annotations) {
-			return no
+	fits := not.goOn(user || f.hasResources(), func() string {
+		return "it names no resources, and the requesting user is not given"
+	}) && not.goOn(len(f.operations) == 0 || slices.Contains(f.operations, t.Operation), func() string {
+		return fmt.Sprintf("operation %s is not %s", t.Operation, named(f.operations))
+	}) && not.goOn(len(f.kinds) == 0 || slices.ContainsFunc(f.kinds, t.is), func() string {
+		what := t.Identity.APIVersion() + "/" + t.Identity.Kind
+		if t.SubResource != "" {
+			what += "/" + t.SubResource
 		}
+		return fmt.Sprintf("kind %s is not %s", what, named(f.kinds))
+	}) && not.goOn(f.name == "" || wild(f.name, name), func() string {
+		return fmt.Sprintf("name %s is not %s", name, f.name)
+	}) && not.goOn(AnyWildcard(f.names, name), func() string {
+		return fmt.Sprintf("name %s is not %s", name, named(f.names))
+	}) && not.goOn(in || !known, func() string {
+		if namespace == "" {
+			return "it is in no namespace, and not in " + named(f.namespaces)
+		}
+		return fmt.Sprintf("namespace %s is not %s", namespace, named(f.namespaces))
+	})
+	for i := 0; fits && i < len(f.annotations); i++ {
+		p := f.annotations[i]
+		fits = not.goOn(anyPair(p, t.Annotations), func() string { return fmt.Sprintf("no annotation is %s: %s", p.key, p.value) })
 	}
-	if f.selector != nil && !f.selector.Matches(t.Labels) {
-		return no
-	}
-	if user && !f.user(t) {
-		return no
-	}
-	if !known {
-		return answer{needs: admission.NeedsNamespace(t.Identity)}
-	}
-	if f.namespaceSelector != nil {
-		return f.namespace(t, as)
-	}
-	return yes
-}
-
-func (f *filter) namespace(t *Target, as role) answer {
-	if t.Identity.Kind == "Namespace" {
-		return answer{yes: as == asException}
+	fits = fits && not.goOn(f.selector == nil || f.selector.Matches(t.Labels), func() string {
+		return fmt.Sprintf("its labels are not %s", f.selector)
+	}) && not.goOn(!user || f.user(t), func() string {
+		who := "an unknown user"
+		if t.User.Username != "" {
+			who = "user " + t.User.Username
+		}
+		return fmt.Sprintf("%s is not %s", who, f.userNames())
+	})
+	switch {
+	case !fits || not != nil && len(*not) > 0:
+		return false, nil
+	case !known:
+		return false, admission.NeedsNamespace(t.Identity)
+	case f.namespaceSelector == nil:
+		return true, nil
+	case t.Identity.Kind == "Namespace":
+		not.goOn(as == asException, func() string { return "a namespaceSelector does not match objects of kind Namespace" })
+		return as == asException, nil
 	}
 	selected, known := t.SelectsNamespace(f.namespaceSelector)
 	switch {
 	case !known && t.Unplaced:
-		return answer{needs: admission.NeedsNamespace(t.Identity)}
+		return false, admission.NeedsNamespace(t.Identity)
 	case !known:
-		return answer{needs: &admission.NeedsClusterError{What: "the labels of Namespace " + t.Identity.Namespace}}
+		return false, &admission.NeedsClusterError{What: "the labels of Namespace " + t.Identity.Namespace}
 	}
-	return answer{yes: selected}
+	not.goOn(selected, func() string {
+		return fmt.Sprintf("the labels of namespace %s are not %s", t.Identity.Namespace, f.namespaceSelector)
+	})
+	return selected, nil
 }
 
 // user reports whether the user of the request is one of those named. One entry of a list is enough, and all lists that
@@ -178,12 +180,15 @@ func (t *Target) SelectsNamespace(s *Selector) (selected, known bool) {
 // InNamespace reports whether the namespace of the request matches one of the patterns. A Namespace counts as being in
 // itself. The result is unknown for an object whose namespace is unknown.
 func (t *Target) InNamespace(patterns []string) (in, known bool) {
-	namespace := t.Identity.Namespace
-	if t.Identity.Kind == "Namespace" {
-		namespace = t.Identity.Name
-	}
-	in = AnyWildcard(patterns, namespace)
+	in = AnyWildcard(patterns, t.namespace())
 	return in, in || !t.Unplaced
+}
+
+func (t *Target) namespace() string {
+	if t.Identity.Kind == "Namespace" {
+		return t.Identity.Name
+	}
+	return t.Identity.Namespace
 }
 
 // AnyWildcard reports whether s matches one of the patterns, or there are no patterns.

@@ -36,17 +36,15 @@ func (b *Block) explain(t *Target, as role, part explain.Part) (out []explain.St
 		if len(list) == 1 && len(b.all) == 0 {
 			step.At = ""
 		}
-		a := f.eval(t, as)
-		step.Holds = a.yes && a.needs == nil
-		misses := f.misses(t, as)
+		not := misses{}
+		step.Holds, step.Err = f.eval(t, as, &not)
 		switch {
-		case a.needs != nil:
-			step.Err = a.needs
+		case step.Err != nil:
 			step.Words = "not known"
 		case step.Holds:
 			step.Words = f.asks(t, as)
 		default:
-			step.Words = strings.Join(misses, "; ")
+			step.Words = strings.Join(not, "; ")
 		}
 		out = append(out, step)
 	}
@@ -54,21 +52,22 @@ func (b *Block) explain(t *Target, as role, part explain.Part) (out []explain.St
 }
 
 // named returns a list of names for a sentence.
-func named(list []string) string {
-	if len(list) == 1 {
-		return list[0]
+func named[T any](list []T) string {
+	names := make([]string, len(list))
+	for i, v := range list {
+		names[i] = fmt.Sprint(v)
 	}
-	return "one of " + strings.Join(list, ", ")
+	if len(names) == 1 {
+		return names[0]
+	}
+	return "one of " + strings.Join(names, ", ")
 }
 
 // asks returns the conditions of the filter that a request fulfills.
 func (f *filter) asks(t *Target, as role) string {
 	var parts []string
-	for _, k := range f.kinds {
-		if k.matches(t.Identity, t.SubResource) {
-			parts = append(parts, "kind "+k.String())
-			break
-		}
+	if i := slices.IndexFunc(f.kinds, t.is); i >= 0 {
+		parts = append(parts, "kind "+f.kinds[i].String())
 	}
 	if f.name != "" {
 		parts = append(parts, "name "+f.name)
@@ -99,79 +98,6 @@ func (f *filter) asks(t *Target, as role) string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-// misses returns the conditions of the filter that a request does not fulfill, in the order of eval: none if it
-// matches, or if that is unknown.
-func (f *filter) misses(t *Target, as role) (out []string) {
-	miss := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	user := f.hasUser() && (as != asMatch || !t.anonymous() || f.user(t))
-	if !user && !f.hasResources() {
-		miss("it names no resources, and the requesting user is not given")
-	}
-	if len(f.operations) > 0 && !slices.Contains(f.operations, t.Operation) {
-		var names []string
-		for _, o := range f.operations {
-			names = append(names, string(o))
-		}
-		miss("operation %s is not %s", t.Operation, named(names))
-	}
-	fits := func(k Kind) bool { return k.matches(t.Identity, t.SubResource) }
-	if len(f.kinds) > 0 && !slices.ContainsFunc(f.kinds, fits) {
-		var names []string
-		for _, k := range f.kinds {
-			names = append(names, k.String())
-		}
-		what := t.Identity.APIVersion() + "/" + t.Identity.Kind
-		if t.SubResource != "" {
-			what += "/" + t.SubResource
-		}
-		miss("kind %s is not %s", what, named(names))
-	}
-	if f.name != "" && !wild(f.name, t.Identity.Name) {
-		miss("name %s is not %s", t.Identity.Name, f.name)
-	}
-	if !AnyWildcard(f.names, t.Identity.Name) {
-		miss("name %s is not %s", t.Identity.Name, named(f.names))
-	}
-	if in, known := t.InNamespace(f.namespaces); known && !in {
-		namespace := t.Identity.Namespace
-		if t.Identity.Kind == "Namespace" {
-			namespace = t.Identity.Name
-		}
-		if namespace == "" {
-			miss("it is in no namespace, and not in %s", named(f.namespaces))
-		} else {
-			miss("namespace %s is not %s", namespace, named(f.namespaces))
-		}
-	}
-	for _, p := range f.annotations {
-		if !anyPair(p, t.Annotations) {
-			miss("no annotation is %s: %s", p.key, p.value)
-		}
-	}
-	if f.selector != nil && !f.selector.Matches(t.Labels) {
-		miss("its labels are not %s", f.selector)
-	}
-	if user && !f.user(t) {
-		who := "an unknown user"
-		if t.User.Username != "" {
-			who = "user " + t.User.Username
-		}
-		miss("%s is not %s", who, f.userNames())
-	}
-	if len(out) > 0 || f.namespaceSelector == nil {
-		return out
-	}
-	if a := f.namespace(t, as); !a.yes && a.needs == nil {
-		switch {
-		case t.Identity.Kind == "Namespace":
-			miss("a namespaceSelector does not match objects of kind Namespace")
-		default:
-			miss("the labels of namespace %s are not %s", t.Identity.Namespace, f.namespaceSelector)
-		}
-	}
-	return out
 }
 
 // userNames lists the users, groups and roles that the filter names.

@@ -53,13 +53,10 @@ func TestExplainAgrees(t *testing.T) {
 			block := compile(t, policy.Match{Any: []policy.ResourceFilter{f}})
 			for k, target := range targets {
 				for _, as := range []role{asMatch, asExclude, asException} {
-					a, misses := block.any[0].eval(target, as), block.any[0].misses(target, as)
-					if a.needs == nil && a.yes != (len(misses) == 0) {
-						t.Errorf("clauses %d and %d, target %d, role %d: %v, but %q", i, j, k, as, a.yes, misses)
-					}
+					yes, needs := block.any[0].eval(target, as, nil)
 					step := block.explain(target, as, explain.Match)[0]
-					if step.Holds != (a.yes && a.needs == nil) || (step.Err != nil) != (a.needs != nil) {
-						t.Errorf("clauses %d and %d, target %d, role %d: %+v for %+v", i, j, k, as, step, a)
+					if step.Holds != yes || (step.Err != nil) != (needs != nil) {
+						t.Errorf("clauses %d and %d, target %d, role %d: %+v for %v, %v", i, j, k, as, step, yes, needs)
 					}
 					if !step.Holds && step.Words == "" {
 						t.Errorf("clauses %d and %d, target %d, role %d: no reason", i, j, k, as)

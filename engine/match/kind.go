@@ -1,11 +1,9 @@
 package match
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
-	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/internal/lazy"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -15,9 +13,7 @@ type Kind struct {
 	Group, Version, Kind, SubResource string
 }
 
-var versionPart = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(v\d+((alpha|beta)\d+)?|\*)$`)
-})
+var versionPart = lazy.Regexp(`^(v\d+((alpha|beta)\d+)?|\*)$`)
 
 // ParseKind parses a kind selector. It returns false if a part is empty or there are too many.
 func ParseKind(s string) (Kind, bool) {
@@ -58,15 +54,17 @@ func ParseKind(s string) (Kind, bool) {
 // IsPod reports whether the selector matches only pods.
 func (k Kind) IsPod() bool { return k.Kind == "Pod" }
 
-func (k Kind) matches(id admission.Identity, subResource string) bool {
+// is reports whether the request is about a kind.
+func (t *Target) is(k Kind) bool {
+	id := t.Identity
 	if !wild(k.Kind, id.Kind) || !wild(k.Group, id.Group) || !wild(k.Version, id.Version) {
 		return false
 	}
-	if wild(k.SubResource, subResource) {
+	if wild(k.SubResource, t.SubResource) {
 		return true
 	}
 	// Rules on pods apply to ephemeral containers even if they do not name them.
-	return subResource == "ephemeralcontainers" && id.Kind == "Pod" && id.Group == "" && id.Version == "v1"
+	return t.SubResource == "ephemeralcontainers" && id.Kind == "Pod" && id.Group == "" && id.Version == "v1"
 }
 
 // wild is pattern.Wildcard with a fast path for the common cases.

@@ -28,56 +28,51 @@ type InvalidError struct {
 	Warning bool
 }
 
-func (e *InvalidError) Error() string { return e.Message }
+func invalid(field, format string, args ...any) *InvalidError {
+	return &InvalidError{Field: field, Message: fmt.Sprintf(format, args...)}
+}
 
-// CompileSelector compiles a label selector; nil selects everything
-// (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/). The error is an *InvalidError.
-func CompileSelector(s *policy.Selector) (*Selector, error) {
-	out := &Selector{}
-	if s == nil {
-		return out, nil
-	}
+// CompileSelector compiles a label selector
+// (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/), or says what is wrong with it.
+func CompileSelector(s *policy.Selector) (*Selector, *InvalidError) {
+	const badValue = "%q is not a valid label value: up to 63 letters, digits, -, _ and ."
+	out := &Selector{requirements: s.MatchExpressions}
 	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
-		at := "matchLabels/" + jsonpointer.Escape(key)
-		if value := s.MatchLabels[key]; !isLabelKey(key) {
-			return nil, &InvalidError{Field: at,
-				Message: fmt.Sprintf("%q is not a valid label key: write a name, or domain/name", key)}
-		} else if !isLabelValue(value) {
-			return nil, &InvalidError{Field: at,
-				Message: fmt.Sprintf("%q is not a valid label value: up to 63 letters, digits, -, _ and .", value)}
+		at, value := "matchLabels/"+jsonpointer.Escape(key), s.MatchLabels[key]
+		switch {
+		case !isLabelKey(key):
+			return nil, invalid(at, "%q is not a valid label key: write a name, or domain/name", key)
+		case !isLabelValue(value):
+			return nil, invalid(at, badValue, value)
 		}
-		out.labels = append(out.labels, pair{key, s.MatchLabels[key]})
+		out.labels = append(out.labels, pair{key, value})
 	}
 	for i, r := range s.MatchExpressions {
 		at := fmt.Sprintf("matchExpressions/%d/", i)
 		switch r.Operator {
 		case "In", "NotIn":
 			if len(r.Values) == 0 {
-				return nil, &InvalidError{Field: at + "operator", Message: fmt.Sprintf("the operator %s needs values", r.Operator)}
+				return nil, invalid(at+"operator", "the operator %s needs values", r.Operator)
 			}
 		case "Exists", "DoesNotExist":
 			if len(r.Values) > 0 {
-				return nil, &InvalidError{Field: at + "values",
-					Message: fmt.Sprintf("the operator %s takes no values: remove them", r.Operator)}
+				return nil, invalid(at+"values", "the operator %s takes no values: remove them", r.Operator)
 			}
 		default:
-			message := fmt.Sprintf("unknown operator %q: use In, NotIn, Exists or DoesNotExist", r.Operator)
-			return nil, &InvalidError{Field: at + "operator", Message: message}
+			return nil, invalid(at+"operator", "unknown operator %q: use In, NotIn, Exists or DoesNotExist", r.Operator)
 		}
 		if r.Key == "" {
-			return nil, &InvalidError{Field: at + "key", Message: "the expression has no key: add the key of the label"}
+			return nil, invalid(at+"key", "the expression has no key: add the key of the label")
 		}
 		if !isLabelKey(r.Key) {
-			return nil, &InvalidError{Field: at + "key", Message: fmt.Sprintf("%q is not a valid label key", r.Key)}
+			return nil, invalid(at+"key", "%q is not a valid label key", r.Key)
 		}
 		for j, v := range r.Values {
 			if !isLabelValue(v) {
-				return nil, &InvalidError{Field: fmt.Sprintf("%svalues/%d", at, j),
-					Message: fmt.Sprintf("%q is not a valid label value: up to 63 letters, digits, -, _ and .", v)}
+				return nil, invalid(fmt.Sprintf("%svalues/%d", at, j), badValue, v)
 			}
 		}
 	}
-	out.requirements = s.MatchExpressions
 	return out, nil
 }
 

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -42,17 +41,12 @@ func NewTarget(r *admission.Request) *Target {
 		Roles:        r.Roles,
 		ClusterRoles: r.ClusterRoles,
 	}
-	meta, _ := object["metadata"].(map[string]any)
 	t.Labels = admission.LabelsOf(object)
-	t.Annotations = stringMap(meta["annotations"])
-	t.NamespaceLabels = map[string]string{}
-	if r.Namespace != nil {
-		nsMeta, _ := r.Namespace["metadata"].(map[string]any)
-		maps.Copy(t.NamespaceLabels, admission.LabelsOf(r.Namespace))
-		if name, ok := nsMeta["name"].(string); ok && name != "" {
-			t.NamespaceLabels[nameLabel] = name
-		}
-	} else if t.Identity.Namespace != "" {
+	t.Annotations = admission.TextsAt(object, "/metadata/annotations")
+	t.NamespaceLabels = admission.LabelsOf(r.Namespace)
+	if name := admission.IdentityOf(r.Namespace).Name; name != "" {
+		t.NamespaceLabels[nameLabel] = name
+	} else if r.Namespace == nil && t.Identity.Namespace != "" {
 		t.NamespaceLabels[nameLabel] = t.Identity.Namespace
 	}
 	t.Unplaced = r.Unplaced(t.Identity)
@@ -65,18 +59,4 @@ func NewTarget(r *admission.Request) *Target {
 func (t *Target) anonymous() bool {
 	return t.User.Username == "" && t.User.UID == "" && len(t.Roles) == 0 && len(t.ClusterRoles) == 0 &&
 		!slices.ContainsFunc(t.User.Groups, func(g string) bool { return g != admission.Authenticated })
-}
-
-func stringMap(v any) map[string]string {
-	m, ok := v.(map[string]any)
-	if !ok {
-		return nil
-	}
-	out := make(map[string]string, len(m))
-	for k, v := range m {
-		if s, ok := v.(string); ok {
-			out[k] = s
-		}
-	}
-	return out
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -106,13 +105,7 @@ func (a applier) atomicMap(at field) bool {
 
 func (a applier) mergeList(have, next []any, at field, depth int) (any, error) {
 	if at.name == "finalizers" {
-		out := slices.Clone(have)
-		for _, v := range next {
-			if !slices.ContainsFunc(out, func(o any) bool { return reflect.DeepEqual(o, v) }) {
-				out = append(out, v)
-			}
-		}
-		return out, nil
+		return distinct(have, next), nil
 	}
 	keys := a.mergeKeys(at, slices.Concat(have, next))
 	if keys == nil {

@@ -114,10 +114,7 @@ func (m merger) merge(object, patch any, at field, depth int) (any, error) {
 		}
 		return out, nil
 	case []any:
-		have, ok := object.([]any)
-		if !ok {
-			have = nil
-		}
+		have, _ := object.([]any)
 		return m.mergeList(have, p, at, depth)
 	}
 	return patch, nil
@@ -125,13 +122,7 @@ func (m merger) merge(object, patch any, at field, depth int) (any, error) {
 
 func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
 	if m.builtin && at.name == "finalizers" {
-		var out []any
-		for _, v := range slices.Concat(patch, have) {
-			if !slices.ContainsFunc(out, func(o any) bool { return reflect.DeepEqual(o, v) }) {
-				out = append(out, v)
-			}
-		}
-		return out, nil
+		return distinct(patch, have), nil
 	}
 	patch, replace := cutDirective(patch)
 	keys := m.mergeKeys(at, slices.Concat(have, patch))
@@ -183,6 +174,16 @@ func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
 		}
 	}
 	return append(out, rest...), nil
+}
+
+// distinct returns the elements of lists, each once.
+func distinct(lists ...[]any) (out []any) {
+	for _, v := range slices.Concat(lists...) {
+		if !slices.ContainsFunc(out, func(o any) bool { return reflect.DeepEqual(o, v) }) {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // cutDirective removes {$patch: replace} from a list.

@@ -5,7 +5,6 @@ package mutate
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -242,14 +241,10 @@ func (r *runner) loop(s *variable.Scope, l *loop, object admission.Object, depth
 	default:
 		elements = []any{c}
 	}
-	order := make([]int, len(elements))
-	for i := range order {
-		order[i] = i
-	}
-	if l.descending {
-		slices.Reverse(order)
-	}
-	for _, i := range order {
+	for i := range elements {
+		if l.descending {
+			i = len(elements) - 1 - i
+		}
 		if elements[i] == nil {
 			continue
 		}

@@ -93,33 +93,21 @@ func (m merger) mapConditions(p map[string]any, object any, at field, depth int)
 	out := make(map[string]any, len(p))
 	for _, key := range keys {
 		anchor, name := anchorOf(key)
-		if anchor == conditional || anchor == global {
-			// A field that a condition requires to be absent is still to be added.
-			rest := additionOf(p[key], 0)
-			if adds(p[key]) {
-				rest = p[key]
-			}
-			if rest == nil {
-				continue
-			}
-			value, verdict, err := m.conditions(rest, have[name], at.child(name), depth+1)
-			if err != nil || verdict != matched {
-				return nil, verdict, err
-			}
-			if !isEmpty(value) {
-				out[name] = value
-			}
-			continue
-		}
 		current, exists := have[name]
-		if anchor == addIfAbsent && exists {
+		part := p[key]
+		condition := anchor == conditional || anchor == global
+		if condition && !adds(part) {
+			// A field that a condition requires to be absent is still to be added.
+			part = additionOf(part, 0)
+		}
+		if condition && part == nil || anchor == addIfAbsent && exists {
 			continue
 		}
-		value, verdict, err := m.conditions(p[key], current, at.child(name), depth+1)
+		value, verdict, err := m.conditions(part, current, at.child(name), depth+1)
 		if err != nil || verdict != matched {
 			return nil, verdict, err
 		}
-		if isEmpty(value) && !isEmpty(p[key]) {
+		if isEmpty(value) && (condition || !isEmpty(part)) {
 			continue // nothing is left of it
 		}
 		out[name] = value

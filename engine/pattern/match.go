@@ -287,8 +287,6 @@ func (e *entry) matchPlain(value any, present bool, parent mark, r *recorder) ve
 	if !present && e.wild {
 		// No key can be named, so the field is the map that lacks it.
 		r.pointer = r.pointer[:parent.pointer]
-	}
-	if !present && e.wild {
 		r.wants(e.someKey)
 		defer r.silence()()
 	}

@@ -29,19 +29,6 @@ const (
 	Skip                // a conditional or global anchor says that the pattern does not apply
 )
 
-// String returns the verdict as in Kyverno's reports.
-func (v Verdict) String() string {
-	switch v {
-	case Pass:
-		return "pass"
-	case Fail:
-		return "fail"
-	case Skip:
-		return "skip"
-	}
-	return "unknown"
-}
-
 // Outcome is the result of matching one resource against one pattern. The zero value is a pass.
 type Outcome struct {
 	Verdict Verdict

@@ -50,9 +50,6 @@ func (s *Scalar) Matches(value any) bool {
 }
 
 func (s *Scalar) matchOne(value any) bool {
-	if i, ok := value.(int); ok {
-		value = int64(i)
-	}
 	switch typed := s.raw.(type) {
 	case nil:
 		return isEmpty(value)

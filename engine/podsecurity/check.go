@@ -17,6 +17,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/explain"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/pattern"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -46,32 +47,17 @@ type Outcome struct {
 	Err error
 }
 
-// InvalidError describes which part of a podSecurity rule or exclusion is wrong. Field is one of level,
-// version, controlName, images and restrictedField; Index is the exclusion it is in, or -1.
-type InvalidError struct {
-	Field   string
-	Index   int
-	Message string
-}
-
-func (e *InvalidError) Error() string {
-	if e.Index < 0 {
-		return e.Field + ": " + e.Message
-	}
-	return fmt.Sprintf("exclude[%d].%s: %s", e.Index, e.Field, e.Message)
-}
-
 // latestMinor is that of the version 1.N that "latest" stands for: the last whose checks Kyverno has (its fork of
 // pod-security-admission, in 1.18 and after). What a later version of the standards lets through, such as root in a user
 // namespace of its own since 1.35, Kyverno still denies.
 const latestMinor = 34
 
 // Compile prepares a check of a level (privileged, baseline or restricted) as of a version ("latest", or
-// "v1.N" with or without the v; empty means latest). Its errors are of type *InvalidError.
+// "v1.N" with or without the v; empty means latest). Its errors are of type *jsonpointer.Error, below the rule.
 func Compile(level, version string, exclude []policy.PodSecurityControl) (*Check, error) {
 	l, err := api.ParseLevel(level)
 	if err != nil {
-		return nil, &InvalidError{Field: "level", Index: -1, Message: err.Error()}
+		return nil, jsonpointer.Errorf("/level", "%s", err)
 	}
 	version = cmp.Or(version, "latest")
 	spelled := version
@@ -80,7 +66,7 @@ func Compile(level, version string, exclude []policy.PodSecurityControl) (*Check
 	}
 	v, err := api.ParseVersion(spelled)
 	if err != nil {
-		return nil, &InvalidError{Field: "version", Index: -1, Message: err.Error()}
+		return nil, jsonpointer.Errorf("/version", "%s", err)
 	}
 	if v.Latest() {
 		v = api.MajorMinorVersion(1, latestMinor)
@@ -97,8 +83,8 @@ func Compile(level, version string, exclude []policy.PodSecurityControl) (*Check
 		if l == api.LevelBaseline && !slices.ContainsFunc(standards.DefaultChecks(), func(check standards.Check) bool {
 			return check.Level == api.LevelBaseline && slices.Contains(of.ids, string(check.ID))
 		}) {
-			return nil, &InvalidError{Field: "controlName", Index: i,
-				Message: fmt.Sprintf("the level baseline does not have the control %q", e.ControlName)}
+			return nil, jsonpointer.Errorf(fmt.Sprintf("/exclude/%d/controlName", i),
+				"the level baseline does not have the control %q", e.ControlName)
 		}
 	}
 	for _, check := range standards.DefaultChecks() {
@@ -120,33 +106,30 @@ func Compile(level, version string, exclude []policy.PodSecurityControl) (*Check
 	return c, nil
 }
 
-// Validate describes what is wrong with exclusions, as an *InvalidError: an unknown control, a restricted field
-// of another control, images where the control or the field is one of the pod, and the other way round.
+// Validate describes what is wrong with exclusions: an unknown control, a restricted field of another control, images where
+// the control or the field is one of the pod, and the other way round. The error is a *jsonpointer.Error, below /exclude.
 func Validate(exclude []policy.PodSecurityControl) error {
 	for i, e := range exclude {
+		bad := func(field, format string, args ...any) error {
+			return jsonpointer.Errorf(fmt.Sprintf("/exclude/%d/%s", i, field), format, args...)
+		}
 		of, ok := entryOf(e.ControlName)
-		if !ok {
-			return &InvalidError{Field: "controlName", Index: i,
-				Message: fmt.Sprintf("%q is not a control that can be excluded: use one of %s", clip(e.ControlName),
-					strings.Join(Controls(), ", "))}
-		}
-		switch {
-		case of.pod == nil && len(e.Images) == 0:
-			return &InvalidError{Field: "images", Index: i, Message: fmt.Sprintf("the control %q is one of containers, and needs images", e.ControlName)}
-		case of.inContainer == nil && len(e.Images) > 0:
-			return &InvalidError{Field: "images", Index: i, Message: fmt.Sprintf("the control %q is one of the pod, and takes no images", e.ControlName)}
-		case e.RestrictedField == "":
-			continue
-		}
 		container := containerField(e.RestrictedField)
 		switch {
-		case !knownField(of.ids, e.RestrictedField):
-			return &InvalidError{Field: "restrictedField", Index: i,
-				Message: fmt.Sprintf("%q is not restricted by the control %q", clip(e.RestrictedField), e.ControlName)}
+		case !ok:
+			return bad("controlName", "%q is not a control that can be excluded: use one of %s", clip(e.ControlName),
+				strings.Join(Controls(), ", "))
+		case of.pod == nil && len(e.Images) == 0:
+			return bad("images", "the control %q is one of containers, and needs images", e.ControlName)
+		case of.inContainer == nil && len(e.Images) > 0:
+			return bad("images", "the control %q is one of the pod, and takes no images", e.ControlName)
+		case e.RestrictedField == "":
+		case !of.restricts(e.RestrictedField):
+			return bad("restrictedField", "%q is not restricted by the control %q", clip(e.RestrictedField), e.ControlName)
 		case container && len(e.Images) == 0:
-			return &InvalidError{Field: "images", Index: i, Message: "a field of containers needs images"}
+			return bad("images", "a field of containers needs images")
 		case !container && len(e.Images) > 0:
-			return &InvalidError{Field: "images", Index: i, Message: "a field of the pod takes no images"}
+			return bad("images", "a field of the pod takes no images")
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -266,8 +267,8 @@ func TestInvalid(t *testing.T) {
 			Images: []string{"*"}}, "images"},
 	} {
 		_, err := Compile(tt.level, tt.version, []policy.PodSecurityControl{tt.exclude})
-		var invalid *InvalidError
-		if !errors.As(err, &invalid) || invalid.Field != tt.field {
+		var invalid *jsonpointer.Error
+		if !errors.As(err, &invalid) || !strings.HasSuffix(invalid.Pointer, "/"+tt.field) {
 			t.Errorf("%+v: got %v, want an error of %s", tt, err, tt.field)
 		}
 	}

@@ -60,26 +60,20 @@ func Controls() []string {
 	return out
 }
 
-// knownField reports whether a field belongs to the control with these checks. An entry of the table that ends with a
-// dot means the fields below it.
-func knownField(ids []string, field string) bool {
+// restricts reports whether a field belongs to the control. An entry of the table that ends with a dot means the fields
+// below it.
+func (e entry) restricts(field string) bool {
 	fits := func(tail string, tails []string) bool {
 		return slices.ContainsFunc(tails, func(t string) bool {
 			return t == tail || strings.HasSuffix(t, ".") && strings.HasPrefix(tail, t)
 		})
 	}
-	for _, e := range table() {
-		if !slices.Equal(e.ids, ids) {
-			continue
-		}
-		if e.name == "AppArmor" && strings.HasPrefix(field, "metadata.annotations") {
-			return true
-		}
-		if _, tail, ok := strings.Cut(field, "ontainers[*]."); ok && containerField(field) {
-			return fits(tail, e.inContainer)
-		}
-		tail, ok := strings.CutPrefix(field, "spec.")
-		return ok && fits(tail, e.pod)
+	if e.name == "AppArmor" && strings.HasPrefix(field, "metadata.annotations") {
+		return true
 	}
-	return false
+	if _, tail, ok := strings.Cut(field, "ontainers[*]."); ok && containerField(field) {
+		return fits(tail, e.inContainer)
+	}
+	tail, ok := strings.CutPrefix(field, "spec.")
+	return ok && fits(tail, e.pod)
 }

@@ -38,11 +38,7 @@ func (d Document) Deprecation(pointer, format string, args ...any) Problem {
 // Decode reads a document into a struct with json tags, strictly: a field that the struct does not have and a
 // value of another type are problems, all of them in one go, each with the nearest name or the way to write
 // it. A field of type any takes any JSON. What is not a problem is decoded.
-func Decode(doc Document, into any) []Problem {
-	d := &decoder{doc: doc}
-	d.value(doc.Node, reflect.ValueOf(into).Elem(), nil)
-	return d.problems
-}
+func Decode(doc Document, into any) []Problem { return DecodeAt(doc, "", into) }
 
 // DecodeAt is like [Decode] for the part of a document behind a pointer. A part that is not there decodes
 // to nothing.
@@ -154,15 +150,6 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path []string) {
 			return
 		}
 		d.wrong(n, path, "a whole number")
-	case reflect.Float64:
-		switch f := x.(type) {
-		case int64:
-			v.SetFloat(float64(f))
-		case float64:
-			v.SetFloat(f)
-		default:
-			d.wrong(n, path, "a number")
-		}
 	default:
 		d.report(n, "%s cannot be read", dotted(path))
 	}

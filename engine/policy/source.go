@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/engine/admission"
 )
 
 // Source is a file that may hold policies or exceptions. Path is what problems name; nothing is read from it. Its
@@ -81,18 +83,14 @@ type Document struct {
 
 // Group is the API group of the document, empty for the core group.
 func (d Document) Group() string {
-	if group, _, ok := strings.Cut(d.APIVersion, "/"); ok {
-		return group
-	}
-	return ""
+	group, _ := admission.SplitVersion(d.APIVersion)
+	return group
 }
 
 // Version is the API version without its group.
 func (d Document) Version() string {
-	if _, version, ok := strings.Cut(d.APIVersion, "/"); ok {
-		return version
-	}
-	return d.APIVersion
+	_, version := admission.SplitVersion(d.APIVersion)
+	return version
 }
 
 // Documents returns the objects of a file; those whose kind ends in "List" are replaced by their items. A document

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -117,6 +119,11 @@ type Match struct {
 	ResourceFilter `json:",inline"`
 }
 
+// Filters lists the filters of the block, the one written directly first.
+func (m Match) Filters() []ResourceFilter {
+	return slices.Concat([]ResourceFilter{m.ResourceFilter}, m.Any, m.All)
+}
+
 // ResourceFilter takes requests by what they are about and by who makes them.
 type ResourceFilter struct {
 	UserInfo  `json:",inline"`
@@ -129,6 +136,9 @@ type UserInfo struct {
 	ClusterRoles []string  `json:"clusterRoles"`
 	Subjects     []Subject `json:"subjects"`
 }
+
+// SelectsUsers reports whether it takes only requests of some users.
+func (u UserInfo) SelectsUsers() bool { return len(u.Roles)+len(u.ClusterRoles)+len(u.Subjects) > 0 }
 
 // Resources takes requests by the object they are about.
 type Resources struct {

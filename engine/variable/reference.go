@@ -3,11 +3,10 @@ package variable
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/lintel-bot/lintel/engine/internal/lazy"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
@@ -16,9 +15,7 @@ const maxReferences = 8
 
 // referencePattern matches $(path), with the backslash that may be before it. A text with a space is no reference:
 // shell scripts in a policy contain $(command argument).
-var referencePattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\\?\$\([^\s()]+\)`)
-})
+var referencePattern = lazy.Regexp(`\\?\$\([^\s()]+\)`)
 
 // operators that may be before the path of a reference
 // (https://kyverno.io/docs/policy-types/cluster-policy/validate/#operators), longer ones first.

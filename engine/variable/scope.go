@@ -10,6 +10,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Scope has the variables for one evaluation of a rule: those of the request, and the context entries and loop
@@ -94,6 +95,16 @@ func splitName(name string) (string, []string) {
 func (s *Scope) Value(name string) (v any, ok bool) {
 	v, ok, err := s.lookup(name)
 	return v, ok && err == nil
+}
+
+// At returns the value behind a pointer into the variables ("/request/object/spec"), nil if there is none.
+func (s *Scope) At(pointer string) any {
+	name, rest, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+	value, _ := s.Value(jsonpointer.Unescape(name))
+	if rest == "" {
+		return value
+	}
+	return jsonpointer.At(value, "/"+rest)
 }
 
 // lookup finds the newest definition of a top-level name.

@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/lintel-bot/lintel/engine/internal/lazy"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 )
 
@@ -22,14 +21,10 @@ const (
 // variablePattern is a variable with no other inside it: two braces, text without braces except one level
 // of {...} for JMESPath hashes, two braces; not after a backslash. Substituting what it finds and looking
 // again resolves nested variables from the inside out.
-var variablePattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:^|[^\\])(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
-})
+var variablePattern = lazy.Regexp(`(?:^|[^\\])(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
 
 // escapedPattern matches a variable after a backslash, which is not resolved.
-var escapedPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\\(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
-})
+var escapedPattern = lazy.Regexp(`\\(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
 
 // template is a string with variables.
 type template struct {

@@ -258,9 +258,6 @@ func Vet(path string, data []byte, limits Limits) error {
 		_, err := Parse(path, data, limits)
 		return err
 	}
-	if line := deepLine(data, limits.Depth*2); line > 0 {
-		return &Error{Path: path, Line: line, Message: fmt.Sprintf("is nested more than %d levels deep", limits.Depth)}
-	}
 	return nil
 }
 

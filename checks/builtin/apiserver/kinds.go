@@ -19,10 +19,12 @@ import (
 	batchv1 "k8s.io/kubernetes/pkg/apis/batch/v1"
 	"k8s.io/kubernetes/pkg/apis/certificates"
 	certificatesv1 "k8s.io/kubernetes/pkg/apis/certificates/v1"
+	requests "k8s.io/kubernetes/pkg/apis/certificates/validation"
 	"k8s.io/kubernetes/pkg/apis/coordination"
 	coordinationv1 "k8s.io/kubernetes/pkg/apis/coordination/v1"
 	"k8s.io/kubernetes/pkg/apis/discovery"
 	discoveryv1 "k8s.io/kubernetes/pkg/apis/discovery/v1"
+	slicevalidation "k8s.io/kubernetes/pkg/apis/discovery/validation"
 	"k8s.io/kubernetes/pkg/apis/networking"
 	networkingv1 "k8s.io/kubernetes/pkg/apis/networking/v1"
 	"k8s.io/kubernetes/pkg/apis/node"
@@ -33,6 +35,7 @@ import (
 	rbacv1 "k8s.io/kubernetes/pkg/apis/rbac/v1"
 	"k8s.io/kubernetes/pkg/apis/resource"
 	resourcev1 "k8s.io/kubernetes/pkg/apis/resource/v1"
+	resources "k8s.io/kubernetes/pkg/apis/resource/validation"
 	"k8s.io/kubernetes/pkg/apis/scheduling"
 	schedulingv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	"k8s.io/kubernetes/pkg/apis/storage"
@@ -171,13 +174,15 @@ var groups = sync.OnceValue(func() map[string]*group {
 			"RuntimeClass": runtimeclass.Strategy,
 		}),
 		"resource.k8s.io": of(v1, installers{resource.AddToScheme, resourcev1.AddToScheme}, map[string]registered{
-			"DeviceClass": deviceclass.Strategy, "ResourceClaim": resourceClaims(),
-			"ResourceClaimTemplate": resourceClaimTemplates(),
+			"DeviceClass":           deviceclass.Strategy,
+			"ResourceClaim":         validate(true, resources.ValidateResourceClaim, resources.ValidateResourceClaimUpdate),
+			"ResourceClaimTemplate": validate(true, resources.ValidateResourceClaimTemplate, resources.ValidateResourceClaimTemplateUpdate),
 		}),
 		"certificates.k8s.io": of(v1, installers{certificates.AddToScheme, certificatesv1.AddToScheme},
-			map[string]registered{"CertificateSigningRequest": signingRequests()}),
+			map[string]registered{"CertificateSigningRequest": validate(false, requests.ValidateCertificateSigningRequestCreate,
+				requests.ValidateCertificateSigningRequestUpdate)}),
 		"discovery.k8s.io": of(v1, installers{discovery.AddToScheme, discoveryv1.AddToScheme}, map[string]registered{
-			"EndpointSlice": endpointSlices(),
+			"EndpointSlice": validate(true, slicevalidation.ValidateEndpointSliceCreate, slicevalidation.ValidateEndpointSliceUpdate),
 		}),
 		"admissionregistration.k8s.io": admissionGroup(),
 		"apiextensions.k8s.io":         definitionGroup(),

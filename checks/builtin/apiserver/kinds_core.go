@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -110,12 +111,12 @@ func claims() *validated {
 
 func pods() *validated {
 	options := func(now, was *core.Pod) validation.PodValidationOptions {
-		if was == nil {
-			o := pod.GetValidationOptionsFromPodSpecAndMeta(&now.Spec, nil, &now.ObjectMeta, nil)
-			o.ResourceIsPod = true
-			return o
+		var spec *core.PodSpec
+		var meta *metav1.ObjectMeta
+		if was != nil {
+			spec, meta = &was.Spec, &was.ObjectMeta
 		}
-		o := pod.GetValidationOptionsFromPodSpecAndMeta(&now.Spec, &was.Spec, &now.ObjectMeta, &was.ObjectMeta)
+		o := pod.GetValidationOptionsFromPodSpecAndMeta(&now.Spec, spec, &now.ObjectMeta, meta)
 		o.ResourceIsPod = true
 		return o
 	}

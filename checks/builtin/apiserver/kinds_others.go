@@ -18,9 +18,7 @@ import (
 	admissions "k8s.io/kubernetes/pkg/apis/admissionregistration/validation"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
-	certificates "k8s.io/kubernetes/pkg/apis/certificates/validation"
-	discovery "k8s.io/kubernetes/pkg/apis/discovery/validation"
-	resources "k8s.io/kubernetes/pkg/apis/resource/validation"
+	"k8s.io/kubernetes/pkg/apis/core"
 )
 
 func replicaSets() *validated {
@@ -30,29 +28,12 @@ func replicaSets() *validated {
 		return appsvalidation.ValidateReplicaSetUpdate(now, was,
 			pod.GetValidationOptionsFromPodTemplate(&now.Spec.Template, &was.Spec.Template))
 	}).warning(func(ctx context.Context, now, was runtime.Object) []string {
-		at := field.NewPath("spec", "template")
-		if before, ok := was.(*apps.ReplicaSet); ok {
-			return pod.GetWarningsForPodTemplate(ctx, at, &now.(*apps.ReplicaSet).Spec.Template, &before.Spec.Template)
+		var before *core.PodTemplateSpec
+		if rs, ok := was.(*apps.ReplicaSet); ok {
+			before = &rs.Spec.Template
 		}
-		return pod.GetWarningsForPodTemplate(ctx, at, &now.(*apps.ReplicaSet).Spec.Template, nil)
+		return pod.GetWarningsForPodTemplate(ctx, field.NewPath("spec", "template"), &now.(*apps.ReplicaSet).Spec.Template, before)
 	})
-}
-
-func signingRequests() *validated {
-	return validate(false, certificates.ValidateCertificateSigningRequestCreate,
-		certificates.ValidateCertificateSigningRequestUpdate)
-}
-
-func endpointSlices() *validated {
-	return validate(true, discovery.ValidateEndpointSliceCreate, discovery.ValidateEndpointSliceUpdate)
-}
-
-func resourceClaims() *validated {
-	return validate(true, resources.ValidateResourceClaim, resources.ValidateResourceClaimUpdate)
-}
-
-func resourceClaimTemplates() *validated {
-	return validate(true, resources.ValidateResourceClaimTemplate, resources.ValidateResourceClaimTemplateUpdate)
 }
 
 func admissionGroup() *group {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,13 +34,9 @@ var lives = map[string]func(now, was runtime.Object){
 // bound binds a claim to a volume of the requested size, since only the size of a bound claim may grow.
 func bound(now, was runtime.Object) {
 	claim := was.(*core.PersistentVolumeClaim)
+	size := claim.Spec.Resources.Requests[core.ResourceStorage]
 	claim.Status = core.PersistentVolumeClaimStatus{Phase: core.ClaimBound, AccessModes: claim.Spec.AccessModes,
-		Capacity: core.ResourceList{}}
-	if size, ok := claim.Spec.Resources.Requests[core.ResourceStorage]; ok {
-		claim.Status.Capacity[core.ResourceStorage] = size.DeepCopy()
-	} else {
-		claim.Status.Capacity[core.ResourceStorage] = resource.Quantity{}
-	}
+		Capacity: core.ResourceList{core.ResourceStorage: size.DeepCopy()}}
 	now.(*core.PersistentVolumeClaim).Status = *claim.Status.DeepCopy()
 }
 
@@ -277,15 +272,14 @@ func keeps(merged, written any) bool {
 
 // jobOptions are the options of Kubernetes' registry for Jobs. A suspended Job counts as not started yet.
 func jobOptions(now, was *batch.Job) validation.JobValidationOptions {
-	if was == nil {
-		return validation.JobValidationOptions{RequirePrefixedLabels: true,
-			PodValidationOptions: pod.GetValidationOptionsFromPodTemplate(&now.Spec.Template, nil)}
+	o := validation.JobValidationOptions{RequirePrefixedLabels: true}
+	var before *core.PodTemplateSpec
+	if was != nil {
+		before = &was.Spec.Template
+		suspended := was.Spec.Suspend != nil && *was.Spec.Suspend
+		o.AllowMutableSchedulingDirectives, o.AllowMutablePodResources = suspended, suspended
+		o.AllowInvalidLabelValueInSelector = metav1validation.LabelSelectorHasInvalidLabelValue(was.Spec.Selector)
 	}
-	suspended := was.Spec.Suspend != nil && *was.Spec.Suspend
-	o := validation.JobValidationOptions{RequirePrefixedLabels: true,
-		PodValidationOptions:             pod.GetValidationOptionsFromPodTemplate(&now.Spec.Template, &was.Spec.Template),
-		AllowMutableSchedulingDirectives: suspended, AllowMutablePodResources: suspended}
-	o.AllowInvalidLabelValueInSelector = o.AllowInvalidLabelValueInSelector ||
-		metav1validation.LabelSelectorHasInvalidLabelValue(was.Spec.Selector)
+	o.PodValidationOptions = pod.GetValidationOptionsFromPodTemplate(&now.Spec.Template, before)
 	return o
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -255,24 +256,7 @@ func (s *schema) unknown(object map[string]any, path string) (v Violation, ok bo
 
 // open reports whether an error depends on values that are replaced before the cluster sees the object.
 func open(object map[string]any, pointer string, e *field.Error) bool {
-	return e.Type != field.ErrorTypeRequired && replaced(jsonpointer.At(object, pointer))
-}
-
-// replaced reports whether a value contains a placeholder.
-func replaced(v any) bool {
-	switch v := v.(type) {
-	case string:
-		return Placeholder(v)
-	case map[string]any:
-		for _, child := range v {
-			if replaced(child) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, replaced)
-	}
-	return false
+	return e.Type != field.ErrorTypeRequired && FilledIn(jsonpointer.At(object, pointer))
 }
 
 // violation converts an error of the API server, and rewords it where our words are clearer.
@@ -308,15 +292,8 @@ func violation(object map[string]any, e *field.Error) Violation {
 
 // numberOf converts a number to the type that the API server reads. It returns other scalars as they are.
 func numberOf(v any) any {
-	switch v := v.(type) {
-	case int:
-		return int64(v)
-	case uint64:
-		return int64(v)
-	case float64:
-		if whole := int64(v); float64(whole) == v && v > -1<<53 && v < 1<<53 {
-			return whole
-		}
+	if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return int64(f)
 	}
 	return v
 }

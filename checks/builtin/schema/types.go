@@ -329,10 +329,6 @@ func numeric(value any) (float64, bool) {
 		return float64(n), true
 	case float64:
 		return n, true
-	case int:
-		return float64(n), true
-	case uint64:
-		return float64(n), true
 	}
 	return 0, false
 }

@@ -151,6 +151,23 @@ func Placeholder(s string) bool {
 	return false
 }
 
+// FilledIn reports whether a value has one in it that others fill in.
+func FilledIn(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return Placeholder(v)
+	case []any:
+		return slices.ContainsFunc(v, FilledIn)
+	case map[string]any:
+		for key, child := range v {
+			if Placeholder(key) || FilledIn(child) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Clip shortens a quoted text.
 func Clip(s string) string { return ClipTo(60, s) }
 
