@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/resid"
 
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -39,14 +40,6 @@ func (i id) same(other id) bool {
 	return i.apiVersion == other.apiVersion && i.kind == other.kind && i.name == other.name && space(i) == space(other)
 }
 
-func (i id) group() string {
-	group, _, ok := strings.Cut(i.apiVersion, "/")
-	if !ok {
-		return ""
-	}
-	return group
-}
-
 func idsOf(objects []*yaml.Node) (list []id) {
 	for _, n := range objects {
 		if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
@@ -67,8 +60,9 @@ func absent(want id, objects []*yaml.Node) string {
 		return nil
 	}
 	named := func(i id) bool { return i.kind == want.kind && i.name == want.name }
+	group := func(i id) string { group, _ := resid.ParseGroupVersion(i.apiVersion); return group }
 	none := fmt.Sprintf("there is no %s here", want)
-	if other := find(func(i id) bool { return named(i) && i.group() == want.group() }); other != nil &&
+	if other := find(func(i id) bool { return named(i) && group(i) == group(want) }); other != nil &&
 		other.namespace != want.namespace {
 		switch {
 		case other.namespace == "":

@@ -5,39 +5,17 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/utils"
 )
-
-// splitPath splits a field path at dots, except dots in brackets or after a backslash. A leading dot is ignored.
-func splitPath(p string) []string {
-	var parts []string
-	var part strings.Builder
-	depth := 0
-	p = strings.TrimPrefix(p, ".")
-	for i := 0; i < len(p); i++ {
-		switch c := p[i]; {
-		case c == '\\' && i+1 < len(p) && p[i+1] == '.':
-			part.WriteByte('.')
-			i++
-		case c == '.' && depth == 0:
-			parts = append(parts, part.String())
-			part.Reset()
-		default:
-			if c == '[' {
-				depth++
-			} else if c == ']' {
-				depth--
-			}
-			part.WriteByte(c)
-		}
-	}
-	return append(parts, part.String())
-}
 
 // fieldPath walks a field path of replacements: keys, indexes, [key=expression] and *.
 type fieldPath struct {
 	create yaml.Kind // kind of missing values that are created; 0: none are
 	by     mark      // mark of created values
 }
+
+// splitPath splits a field path at dots, except dots in brackets or after a backslash.
+func splitPath(path string) []string { return utils.SmarterPathSplitter(path, ".") }
 
 // matches lists the values that a field path selects.
 func matches(v *value, path []string) []*value { return fieldPath{}.find(v, path) }

@@ -4,6 +4,7 @@ import (
 	"path"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/resid"
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -72,7 +73,7 @@ func inFile(path string, nodes []*yaml.Node) []document {
 // keepsName reports whether kustomize adds no prefix or suffix to names of a kind
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/nameprefix/).
 func keepsName(id identity) bool {
-	switch group, _ := splitVersion(id.apiVersion); id.kind {
+	switch group, _ := resid.ParseGroupVersion(id.apiVersion); id.kind {
 	case "CustomResourceDefinition", "Namespace":
 		return true
 	case "APIService":

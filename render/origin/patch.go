@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/resid"
 
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -79,7 +80,7 @@ func (s *transformation) merge(c config, d document, target *yaml.Node, items []
 		if patch.str("$patch") == "replace" {
 			continue // kustomize replaces a copy
 		}
-		group, _ := splitVersion(i.id().apiVersion)
+		group, _ := resid.ParseGroupVersion(i.id().apiVersion)
 		patch.drop("apiVersion")
 		if !options("allowKindChange") {
 			patch.drop("kind")

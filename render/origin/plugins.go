@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/utils"
 
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -92,7 +93,7 @@ func (s *transformation) valueAdd(c config, n *yaml.Node, items []*item) {
 	by := s.mark(c, n)
 	for _, target := range targets {
 		_, chosen := doc.Field(target, "selector")
-		path := splitSlashes(strings.Trim(doc.Text(target, "fieldPath"), "/"))
+		path := utils.PathSplitter(strings.Trim(doc.Text(target, "fieldPath"), "/"), "/")
 		for _, i := range selected(chosen, items) {
 			if slices.Equal(path, []string{"metadata", "namespace"}) {
 				s.namespace(c.with(n), namespacing{}, []*item{i})

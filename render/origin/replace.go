@@ -109,12 +109,10 @@ func (s *transformation) read(c config, by *mark) { by.how, by.role, by.step = W
 
 // selectedExactly returns the item that a replacement's source selects, without regular expressions.
 func selectedExactly(from *yaml.Node, items []*item) *item {
-	fits := func(field, have string) bool { want := doc.Text(from, field); return want == "" || want == have }
-	within := identity{namespace: doc.Text(from, "namespace")}
+	kind, name, within := gvkOf(from), doc.Text(from, "name"), identity{namespace: doc.Text(from, "namespace")}
 	for _, i := range items {
 		for _, id := range append([]identity{i.id()}, i.ids...) {
-			group, version := splitVersion(id.apiVersion)
-			if fits("group", group) && fits("version", version) && fits("kind", id.kind) && fits("name", id.name) &&
+			if id.gvk().IsSelected(&kind) && (name == "" || id.name == name) &&
 				(within.namespace == "" || within.effective() == id.effective()) {
 				return i
 			}

@@ -42,18 +42,22 @@ func NamesDeployers(text []byte) bool {
 
 // Deploying finds the files with objects of Argo CD and Flux that deploy something.
 type Deploying struct {
+	// Files lists the files with objects that deploy something, sorted. Some may not be manifests (see Manifest). Do not
+	// change the list.
+	Files func() []string
+	// Linked lists the paths through symlinks that lead to files with objects that may deploy something.
+	Linked func() []string
+
 	index    *Index
-	shaping  sync.Map        // by path: results of Shaping
-	files    func() []string // see Files
-	linked   func() []string // see Linked
+	shaping  sync.Map // by path: results of Shaping
 	printing func() printing
 	variable func() []*regexp.Regexp
 }
 
 func newDeploying(x *Index) *Deploying {
 	d := &Deploying{index: x}
-	d.files = sync.OnceValue(func() []string { return x.Noted(deployers, anyFolder) })
-	d.linked, d.variable = sync.OnceValue(d.findLinked), sync.OnceValue(d.findVariablePaths)
+	d.Files = sync.OnceValue(func() []string { return x.Noted(deployers, anyFolder) })
+	d.Linked, d.variable = sync.OnceValue(d.findLinked), sync.OnceValue(d.findVariablePaths)
 	d.printing = sync.OnceValue(d.findPrinting)
 	return d
 }
@@ -100,10 +104,6 @@ func noteDeployer(n *yaml.Node, note func(string)) bool {
 // Has reports whether a file has objects that deploy something.
 func (d *Deploying) Has(p string) bool { return d.index.HasNote(deployers, anyFolder, p) }
 
-// Files lists the files with objects that deploy something, sorted. Some may not be manifests (see Manifest). Do not
-// change the list.
-func (d *Deploying) Files() []string { return d.files() }
-
 // Sources lists the files with Flux sources of a kind, or for Secret those that may declare clusters to Argo CD, sorted.
 func (d *Deploying) Sources(kind string) []string { return d.index.Noted(deployers, kind) }
 
@@ -112,9 +112,6 @@ func (d *Deploying) Any() bool {
 	return len(d.index.options.Charts) > 0 || len(d.Files()) > 0 || len(d.index.Odd()) > 0 || len(d.Linked()) > 0 ||
 		len(d.Charts()) > 0 || len(d.printing().inflating) > 0
 }
-
-// Linked lists the paths through symlinks that lead to files with objects that may deploy something.
-func (d *Deploying) Linked() []string { return d.linked() }
 
 func (d *Deploying) findLinked() (list []string) {
 	notes := deployerNotes(d.index.options.Limits)
@@ -155,20 +152,11 @@ func (d *Deploying) findLinked() (list []string) {
 // Including returns the folders whose kustomization includes a file with objects that deploy something, directly or
 // not.
 func (d *Deploying) Including() map[string]bool {
-	taking := map[string]bool{}
+	taking := slices.Clone(d.printing().inflating)
 	for _, p := range d.Files() {
-		for _, dir := range d.index.IncludedBy(p) {
-			taking[dir] = true
-		}
+		taking = append(taking, d.index.IncludedBy(p)...)
 	}
-	for _, dir := range d.printing().inflating {
-		taking[dir] = true
-	}
-	out := map[string]bool{}
-	for _, dir := range d.index.Ancestors(taking) {
-		out[dir] = true
-	}
-	return out
+	return setOf(d.index.Ancestors(setOf(taking)))
 }
 
 // Matches reports whether a glob matches a file with objects of Argo CD or Flux.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/kustomization"
 )
 
 // shaping are the fields of a kustomization that change the content of its resources. The name counts, because Argo CD
@@ -15,10 +16,15 @@ var shaping = []string{"patches", "patchesStrategicMerge", "patchesJson6902", "r
 // fields that count.
 func (d *Deploying) Shapes(dir string, more ...string) bool {
 	f, err := d.index.Kustomization(dir)
-	return f != nil && err == nil && (slices.Contains(d.index.Odd(), dir) || slices.ContainsFunc(append(more, shaping...), func(name string) bool {
+	return f != nil && err == nil && (slices.Contains(d.index.Odd(), dir) || hasAny(f, append(more, shaping...)...))
+}
+
+// hasAny reports whether a kustomization has one of some fields.
+func hasAny(f *kustomization.File, fields ...string) bool {
+	return slices.ContainsFunc(fields, func(name string) bool {
 		_, v := doc.Field(f.Node, name)
 		return v != nil
-	}))
+	})
 }
 
 // Shaping lists the roots that change the content of a file. If there are any, plain lists the roots that include it
@@ -64,14 +70,7 @@ func (d *Deploying) findShaping(p string) (shaping, plain []Root) {
 // OddRoots lists the roots whose objects may have kinds that no manifest contains: patches change them (see
 // graph.Graph.Odd), or a chart prints them.
 func (d *Deploying) OddRoots() []Root {
-	dirs := map[string]bool{}
-	for _, dir := range append(d.index.Odd(), d.printing().inflating...) {
-		dirs[dir] = true
-	}
-	if len(dirs) == 0 {
-		return nil
-	}
-	return d.index.rootsOver(dirs)
+	return d.index.rootsOver(setOf(append(d.index.Odd(), d.printing().inflating...)))
 }
 
 // rootsOver lists the kustomizations that are roots and are or include one of some folders.
@@ -80,4 +79,12 @@ func (x *Index) rootsOver(dirs map[string]bool) (list []Root) {
 		list = append(list, Root{Path: dir})
 	}
 	return list
+}
+
+func setOf(list []string) map[string]bool {
+	set := make(map[string]bool, len(list))
+	for _, s := range list {
+		set[s] = true
+	}
+	return set
 }
