@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"slices"
@@ -10,7 +11,9 @@ import (
 )
 
 // ReadsFiles reports whether a template of the chart, or of one that it depends on, reads files of the chart (.Files).
-func (c *Charted) ReadsFiles() bool { return c.release.chart.TemplatesContain(".Files") }
+func (c *Charted) ReadsFiles() bool {
+	return c.release.chart.AnyTemplate(func(text []byte) bool { return bytes.Contains(text, []byte(".Files")) })
+}
 
 // Unshown lists those files in instead that do not affect what the templates print. instead has other contents of files
 // of this repository by path; nil is a file that does not exist. The list is empty where the chart does not render.

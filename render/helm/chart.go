@@ -1,12 +1,10 @@
 package helm
 
 import (
-	"bytes"
 	"cmp"
-	"slices"
+	"sync"
 	"time"
 
-	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 )
@@ -45,7 +43,14 @@ type Chart struct {
 	schemas *schemas
 	joined  joins
 
-	declared declarations
+	declared func() []Dependency // see Dependencies
+}
+
+func newChart(c *chart.Chart, l Limits, files map[string][]byte, sources map[*byte]origin) *Chart {
+	out := &Chart{chart: c, limits: l, files: files, sources: sources, sets: &sets{kept: map[string]parsed{}},
+		schemas: &schemas{kept: map[*byte]*schema{}}}
+	out.declared = sync.OnceValue(out.dependencies) // Chart.yaml is parsed again to find their lines
+	return out
 }
 
 // origin is the file of a template.
@@ -61,8 +66,6 @@ type Dependency struct {
 	Version       string // the requested range of versions
 	LockedVersion string // the version in Chart.lock (requirements.lock), if any
 	Repository    string // as written: https, oci, file, "@name", "alias:name" or empty
-	Condition     string // paths of values that turn it off or on, as written
-	Tags          []string
 	File          string // Chart.yaml or requirements.yaml
 	Line          int
 }
@@ -75,12 +78,6 @@ func (c *Chart) Name() string { return c.chart.Metadata.Name }
 
 // Version returns the version in Chart.yaml.
 func (c *Chart) Version() string { return c.chart.Metadata.Version }
-
-// Type returns "application" or "library".
-func (c *Chart) Type() string { return cmp.Or(c.chart.Metadata.Type, "application") }
-
-// Values returns the file with the default values of a chart, empty if the chart has none.
-func (c *Chart) Values() File { return c.file("values.yaml") }
 
 // CRDs returns the files in crds/ that a release with the given values installs, including those of enabled subcharts.
 // If the values do not fit the chart, which Render reports, it returns all such files.
@@ -100,19 +97,4 @@ func (c *Chart) CRDs(values map[string]any) (list []File) {
 		list = append(list, File{Name: crd.Filename, Data: crd.File.Data})
 	}
 	return list
-}
-
-// TemplatesContain reports whether a template of a chart, or of a dependency, contains a text.
-func (c *Chart) TemplatesContain(text string) bool { return templatesHold(c.chart, []byte(text)) }
-
-func templatesHold(c *chart.Chart, text []byte) bool {
-	return slices.ContainsFunc(c.Templates, func(f *common.File) bool { return bytes.Contains(f.Data, text) }) ||
-		slices.ContainsFunc(c.Dependencies(), func(d *chart.Chart) bool { return templatesHold(d, text) })
-}
-
-func (c *Chart) file(name string) File {
-	if data, ok := c.files[name]; ok {
-		return File{Name: name, Data: data}
-	}
-	return File{}
 }

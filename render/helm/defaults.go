@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"cmp"
 	"maps"
 
 	chart "helm.sh/helm/v4/pkg/chart/v2"
@@ -20,7 +21,7 @@ func defaults(c *chart.Chart) map[string]any {
 		keys := []string{}
 		for _, d := range c.Metadata.Dependencies {
 			if d.Name == sub.Name() {
-				keys = append(keys, Dependency{Name: d.Name, Alias: d.Alias}.Key())
+				keys = append(keys, cmp.Or(d.Alias, d.Name))
 			}
 		}
 		if len(keys) == 0 {

@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -83,30 +84,16 @@ func (r *run) boundedFuncs(f template.FuncMap) template.FuncMap {
 	until := f["until"].(func(int) []int)
 	untilStep := f["untilStep"].(func(int, int, int) []int)
 	seq := f["seq"].(func(...int) string)
-	cat := f["cat"].(func(...any) string)
 	replace := f["replace"].(func(string, string, string) string)
-	return template.FuncMap{
+	out := template.FuncMap{
 		"repeat": func(count int, text string) (string, error) {
-			if err := r.make(count, len(text)); err != nil {
-				return "", err
-			}
-			return repeat(count, text), nil
+			return r.sized(count, len(text), func() string { return repeat(count, text) })
 		},
 		"until": func(count int) ([]int, error) {
-			step := 1
-			if count < 0 {
-				step = -1
-			}
-			if err := r.steps(0, count, step); err != nil {
-				return nil, err
-			}
-			return until(count), nil
+			return counted(r, 0, count, cmp.Compare(count, 0), func() []int { return until(count) })
 		},
 		"untilStep": func(start, stop, step int) ([]int, error) {
-			if err := r.steps(start, stop, step); err != nil {
-				return nil, err
-			}
-			return untilStep(start, stop, step), nil
+			return counted(r, start, stop, step, func() []int { return untilStep(start, stop, step) })
 		},
 		"seq": func(numbers ...int) (string, error) {
 			start, step, stop := 1, 1, 1
@@ -121,34 +108,10 @@ func (r *run) boundedFuncs(f template.FuncMap) template.FuncMap {
 			if stop < start && step > 0 {
 				step = -step
 			}
-			if err := r.steps(start, stop, step); err != nil {
-				return "", err
-			}
-			return seq(numbers...), nil
-		},
-		"indent": func(spaces int, text string) (string, error) {
-			if err := r.indents(spaces, text); err != nil {
-				return "", err
-			}
-			pad := strings.Repeat(" ", spaces)
-			return pad + strings.ReplaceAll(text, "\n", "\n"+pad), nil
-		},
-		"nindent": func(spaces int, text string) (string, error) {
-			if err := r.indents(spaces, text); err != nil {
-				return "", err
-			}
-			pad := strings.Repeat(" ", spaces)
-			return "\n" + pad + strings.ReplaceAll(text, "\n", "\n"+pad), nil
+			return counted(r, start, stop, step, func() string { return seq(numbers...) })
 		},
 		"replace": func(old, by, text string) (string, error) {
-			if err := r.make(strings.Count(text, old), len(by)); err != nil {
-				return "", err
-			}
-			return replace(old, by, text), nil
-		},
-		"print": func(args ...any) (string, error) { return r.built(args, func() string { return fmt.Sprint(args...) }) },
-		"println": func(args ...any) (string, error) {
-			return r.built(args, func() string { return fmt.Sprintln(args...) })
+			return r.sized(strings.Count(text, old), len(by), func() string { return replace(old, by, text) })
 		},
 		"printf": func(format string, args ...any) (string, error) {
 			if err := r.widths(format, args); err != nil {
@@ -156,8 +119,21 @@ func (r *run) boundedFuncs(f template.FuncMap) template.FuncMap {
 			}
 			return r.built(args, func() string { return fmt.Sprintf(format, args...) })
 		},
-		"cat": func(args ...any) (string, error) { return r.built(args, func() string { return cat(args...) }) },
 	}
+	for _, name := range []string{"indent", "nindent"} {
+		do := f[name].(func(int, string) string)
+		out[name] = func(spaces int, text string) (string, error) {
+			return r.sized(1+strings.Count(text, "\n"), spaces, func() string { return do(spaces, text) })
+		}
+	}
+	for _, name := range []string{"print", "println", "cat", "quote", "squote"} {
+		do, ok := f[name].(func(...any) string)
+		if !ok { // text/template's own, which is not in the map
+			do = map[string]func(...any) string{"print": fmt.Sprint, "println": fmt.Sprintln}[name]
+		}
+		out[name] = func(args ...any) (string, error) { return r.built(args, func() string { return do(args...) }) }
+	}
+	return out
 }
 
 var widths = regexp.MustCompile(`[0-9]{4,}`)
@@ -181,19 +157,26 @@ func (r *run) widths(format string, args []any) error {
 	return nil
 }
 
-func (r *run) indents(spaces int, text string) error {
-	return r.make(1+strings.Count(text, "\n"), spaces)
+// counted returns a list of numbers that do makes, or their text. It refuses one that is over the limit.
+func counted[T any](r *run, start, stop, step int, do func() T) (none T, _ error) {
+	distance := float64(stop) - float64(start)
+	if step != 0 && (distance < 0) == (step < 0) {
+		if distance/float64(step) > float64(r.limits.Output/8) {
+			return none, halted("builds too large a list")
+		}
+		if err := r.alive(); err != nil {
+			return none, err
+		}
+	}
+	return do(), nil
 }
 
-func (r *run) steps(start, stop, step int) error {
-	distance := float64(stop) - float64(start)
-	if step == 0 || (distance < 0) != (step < 0) {
-		return nil
+// sized returns a text of count pieces of a size, which do makes.
+func (r *run) sized(count, size int, do func() string) (string, error) {
+	if err := r.make(count, size); err != nil {
+		return "", err
 	}
-	if distance/float64(step) > float64(r.limits.Output/8) {
-		return halted("builds too large a list")
-	}
-	return r.alive()
+	return do(), nil
 }
 
 // make refuses a result of count pieces of a size that is over the limit.

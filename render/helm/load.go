@@ -56,8 +56,7 @@ func load(files []File, l Limits, folder bool) (*Chart, error) {
 			return nil, err
 		}
 	}
-	c := &Chart{limits: l, files: map[string][]byte{}, sources: map[*byte]origin{}, sets: newSets(),
-		schemas: newSchemas()}
+	c := newChart(nil, l, map[string][]byte{}, map[*byte]origin{})
 	buffered := make([]*archive.BufferedFile, 0, len(files))
 	for _, f := range files {
 		// The address of the bytes identifies the file later. So files that share their bytes get copies.

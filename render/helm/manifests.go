@@ -180,19 +180,6 @@ func split(text string, yield func(offset int, document string)) {
 	}
 }
 
-// Text returns the manifests as `helm template` prints them.
-func (o *Output) Text() string {
-	var manifests, hooks strings.Builder
-	for _, m := range o.Manifests {
-		to := &manifests
-		if m.Hook {
-			to = &hooks
-		}
-		fmt.Fprintf(to, "---\n# Source: %s\n%s\n", m.Template, m.Text)
-	}
-	return strings.TrimSpace(manifests.String()) + "\n" + hooks.String()
-}
-
 func compareLookups(a, b Lookup) int {
 	return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

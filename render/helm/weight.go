@@ -25,10 +25,6 @@ func (r *run) weightyFuncs(f template.FuncMap) template.FuncMap {
 			out[name] = func(v any) (string, error) { return r.written(name, v, func() (string, error) { return do(v) }) }
 		}
 	}
-	for _, name := range []string{"quote", "squote"} {
-		do := f[name].(func(...any) string)
-		out[name] = func(args ...any) (string, error) { return r.built(args, func() string { return do(args...) }) }
-	}
 	for _, name := range []string{"b64enc", "b32enc"} {
 		do := f[name].(func(string) string)
 		out[name] = func(text string) (string, error) {
@@ -145,26 +141,16 @@ func (r *run) written(function string, v any, do func() (string, error)) (string
 
 // replacing adds the functions that replace matches of a pattern.
 func (r *run) replacing(f, out template.FuncMap) {
-	for _, name := range []string{"regexReplaceAll", "regexReplaceAllLiteral"} {
-		do := f[name].(func(_, _, _ string) string)
-		out[name] = func(pattern, text, by string) (string, error) {
-			if r.multiplies(pattern, text, by) {
-				return "", halted("builds too large a text")
-			}
-			return r.built([]any{text}, func() string { return do(pattern, text, by) })
+	for _, name := range []string{"regexReplaceAll", "regexReplaceAllLiteral", "mustRegexReplaceAll", "mustRegexReplaceAllLiteral"} {
+		do, _ := f[name].(func(_, _, _ string) (string, error))
+		if plain, is := f[name].(func(_, _, _ string) string); is {
+			do = func(pattern, text, by string) (string, error) { return plain(pattern, text, by), nil }
 		}
-	}
-	for _, name := range []string{"mustRegexReplaceAll", "mustRegexReplaceAllLiteral"} {
-		do := f[name].(func(_, _, _ string) (string, error))
 		out[name] = func(pattern, text, by string) (string, error) {
 			if r.multiplies(pattern, text, by) {
 				return "", halted("builds too large a text")
 			}
-			made, err := do(pattern, text, by)
-			if err == nil {
-				err = r.large(len(made))
-			}
-			return made, err
+			return r.written(name, text, func() (string, error) { return do(pattern, text, by) })
 		}
 	}
 }
