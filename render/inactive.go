@@ -138,8 +138,10 @@ func pointed(places map[string]gitops.Position, file string) Locator {
 func (s *release) inactivePostRenderers(runs []postRun) []*Resource {
 	inactive := map[gitops.Position]int{}
 	for _, run := range runs {
-		for _, at := range run.inactive(&s.renderer.builder) {
-			inactive[at]++
+		for _, step := range run {
+			for _, at := range step.inactive(&s.renderer.builder) {
+				inactive[at]++
+			}
 		}
 	}
 	one := s.target.By

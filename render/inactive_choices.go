@@ -21,6 +21,7 @@ type choice struct {
 	layer  *layered
 	field  string
 	index  int            // index in the field's list
+	entry  map[string]any // the entry there, as kustomize sees it; nil: it is no map
 	path   string         // of the file that contains at; empty: the kustomization's
 	doc    map[string]any // of transformers: the configuration
 	target int            // of replacements: the index of the target in the entry
@@ -89,8 +90,17 @@ func (t *rebuilder) awaits(l *origin.Layer) bool {
 	return slices.ContainsFunc(l.Components, t.awaits)
 }
 
+// add adds a choice that kustomize sees.
 func (l *layered) add(c choice) {
+	entries, _ := l.fields[c.field].([]any)
+	if c.index >= len(entries) {
+		return
+	}
 	c.layer = l
+	c.entry, _ = entries[c.index].(map[string]any)
+	if targets, _ := c.entry["targets"].([]any); c.field == "replacements" && c.target >= len(targets) {
+		return
+	}
 	c.sign = fmt.Sprintf("lintel-mark-%s-%d-%d-", c.field, c.index, c.target)
 	l.choices = append(l.choices, &c)
 }
@@ -208,7 +218,7 @@ func (l *layered) object() map[string]any {
 			list[i] = map[string]any{}
 		}
 		for _, c := range l.choices {
-			if c.field == "transformers" && c.index < len(list) {
+			if c.field == "transformers" {
 				list[c.index] = map[string]any{"target": c.doc["target"]}
 			}
 		}
@@ -219,27 +229,19 @@ func (l *layered) object() map[string]any {
 
 // marking returns an entry that adds the mark of a choice to what it matches.
 func (c *choice) marking() any {
-	entries, _ := c.layer.fields[c.field].([]any)
-	if c.index >= len(entries) {
-		return nil
-	}
-	entry, _ := entries[c.index].(map[string]any)
+	patch := fmt.Sprintf(`[{"op": "add", "path": "/%s", "value": ""}]`, c.sign)
 	switch c.field {
 	case "transformers":
 		data, err := json.Marshal(map[string]any{"apiVersion": "builtin", "kind": "PatchTransformer",
-			"metadata": map[string]any{"name": c.sign + "x"}, "target": c.doc["target"],
-			"patch": fmt.Sprintf(`[{"op": "add", "path": "/%s", "value": ""}]`, c.sign)})
+			"metadata": map[string]any{"name": c.sign + "x"}, "target": c.doc["target"], "patch": patch})
 		if err != nil {
 			return nil
 		}
 		return string(data)
 	case "images":
-		return map[string]any{"name": entry["name"], "newName": "lintel.invalid/" + c.sign, "newTag": "x"}
+		return map[string]any{"name": c.entry["name"], "newName": "lintel.invalid/" + c.sign, "newTag": "x"}
 	case "replacements":
-		targets, _ := entry["targets"].([]any)
-		if c.target >= len(targets) {
-			return nil
-		}
+		targets, _ := c.entry["targets"].([]any)
 		target, _ := targets[c.target].(map[string]any)
 		marked := map[string]any{"select": target["select"], "fieldPaths": []any{c.sign},
 			"options": map[string]any{"create": true}}
@@ -248,6 +250,5 @@ func (c *choice) marking() any {
 		}
 		return map[string]any{"sourceValue": "x", "targets": []any{marked}}
 	}
-	return map[string]any{"target": entry["target"],
-		"patch": fmt.Sprintf(`[{"op": "add", "path": "/%s", "value": ""}]`, c.sign)}
+	return map[string]any{"target": c.entry["target"], "patch": patch}
 }
