@@ -101,7 +101,7 @@ func (c *chartPlaces) deployer(m helm.Manifest) origin.Place {
 		}
 		for _, name := range []string{"version", "name"} {
 			at := []string{"dependencies", strconv.Itoa(i), name}
-			if p, depth := c.file(c.top.file(d.File)).Find(at); depth == len(at) {
+			if p, depth := c.file(c.top.file(d.File)).Find(at, false); depth == len(at) {
 				p.How, p.Role = origin.Enclosing, "chart"
 				return p
 			}

@@ -97,7 +97,7 @@ func (c *chartPlaces) metadata(o trace.Origin) (origin.Place, bool) {
 		if p, ok := c.alias(o); ok {
 			return p, p.How == origin.Writer
 		}
-		p, depth := c.file(home.file(path.Join(sub, "Chart.yaml"))).Find([]string{key})
+		p, depth := c.file(home.file(path.Join(sub, "Chart.yaml"))).Find([]string{key}, false)
 		p.Role = "chart"
 		return p, depth == 1
 	}
@@ -115,7 +115,7 @@ func (c *chartPlaces) alias(o trace.Origin) (origin.Place, bool) {
 	}
 	for i, d := range c.chart.Dependencies() {
 		if d.Alias != "" && o.Template == c.chart.Name()+"/charts/"+d.Alias {
-			p, _ := c.file(c.top.file(d.File)).Find([]string{"dependencies", strconv.Itoa(i), "alias"})
+			p, _ := c.file(c.top.file(d.File)).Find([]string{"dependencies", strconv.Itoa(i), "alias"}, false)
 			p.Role = "chart"
 			return p, true
 		}

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"strings"
 	"unicode"
 
@@ -16,85 +15,52 @@ type manifestText struct{ doc.Offsets }
 // extent returns the bytes whose origin is the origin of a field: those of a scalar, or of the key of a map or a list.
 func (t manifestText) extent(s spot) (at, length int) {
 	n := s.value
-	if n.Kind != yaml.ScalarNode {
-		switch {
-		case s.key != nil:
-			n = s.key
-		default:
-			for len(n.Content) > 0 && n.Kind != yaml.ScalarNode {
-				n = n.Content[0]
-			}
-		}
+	if n.Kind != yaml.ScalarNode && s.key != nil {
+		n = s.key
 	}
-	at, length = t.scalar(n)
-	return at, min(length, len(t.Text)-at)
+	for len(n.Content) > 0 && n.Kind != yaml.ScalarNode {
+		n = n.Content[0]
+	}
+	return t.scalar(n)
 }
 
-// scalar returns the bytes of a scalar.
+// scalar returns the bytes of a scalar, without its quotes, which the template wrote: of a folded one those of its first
+// line, and one byte of a plain one on several lines.
 func (t manifestText) scalar(n *yaml.Node) (at, length int) {
-	if n.Kind != yaml.ScalarNode {
+	at, end, ok := t.Span(n)
+	if n.Kind != yaml.ScalarNode || !ok {
 		return min(t.Of(n), len(t.Text)), 0
 	}
-	at = min(t.Of(n), len(t.Text))
-	rest := t.Text[at:]
-	if n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
-		if i := strings.IndexAny(rest, " \t"); i >= 0 {
-			skipped := len(rest[i:]) - len(strings.TrimLeft(rest[i:], " \t"))
-			at, rest = at+i+skipped, rest[i+skipped:]
-		}
-	}
+	text := t.Text[at:end]
 	switch {
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		lines := strings.Count(strings.TrimRight(n.Value, "\n"), "\n") + 1
-		if n.Line >= len(t.Lines) {
-			return at, min(1, len(rest))
+		mark, inner, _ := strings.Cut(text, "\n")
+		if n.Style&yaml.FoldedStyle != 0 {
+			inner, _, _ = strings.Cut(inner, "\n")
 		}
-		begin, end := t.Lines[n.Line], len(t.Text)
-		if n.Style&yaml.FoldedStyle == 0 && n.Line+lines < len(t.Lines) {
-			end = t.Lines[n.Line+lines]
-		} else if n.Style&yaml.FoldedStyle != 0 && n.Line+1 < len(t.Lines) {
-			end = t.Lines[n.Line+1]
-		}
-		inner := t.Text[begin:end]
 		trimmed := strings.TrimLeft(inner, " ")
-		return begin + len(inner) - len(trimmed), len(strings.TrimRight(trimmed, "\n"))
+		return min(end, at+len(mark)+1+len(inner)-len(trimmed)), len(strings.TrimRight(trimmed, "\n"))
 	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
-		length = cmp.Or(doc.QuotedLength(rest), len(rest))
-		if length > 2 {
-			return at + 1, length - 2 // without the quotes, which the template wrote
+		if len(text) > 2 {
+			return at + 1, len(text) - 2
 		}
-		return at, length
-	case strings.HasPrefix(rest, n.Value):
-		return at, len(n.Value)
+	case text != n.Value:
+		return at, min(1, len(text))
 	}
-	line, _, _ := strings.Cut(rest, "\n")
-	return at, min(1, len(line))
+	return at, len(text)
 }
 
-// mapping returns the bytes of a map from its first key, or all bytes of a flow map or null.
+// mapping returns the bytes of a map from its first key to the end of its last line, or all bytes of a flow map or null.
 func (t manifestText) mapping(n *yaml.Node) (at, length int) {
-	at = t.Of(n)
-	end := min(t.end(n), len(t.Text))
-	if at >= end {
-		return at, 0
+	at, end, ok := t.Span(n)
+	if !ok {
+		return min(t.Of(n), len(t.Text)), 0
+	}
+	if !strings.HasSuffix(t.Text[:end], "\n") {
+		line, _, _ := strings.Cut(t.Text[end:], "\n")
+		end += len(line)
 	}
 	return at, end - at
-}
-
-// end returns where the content of a node ends, at the end of its line.
-func (t manifestText) end(n *yaml.Node) int {
-	at := t.Of(n)
-	for _, c := range n.Content {
-		at = max(at, t.end(c))
-	}
-	if len(n.Content) > 0 {
-		return at
-	}
-	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		return t.Lines[min(len(t.Lines)-1, n.Line+strings.Count(n.Value, "\n"))]
-	}
-	rest, _, _ := strings.Cut(t.Text[min(at, len(t.Text)):], "\n")
-	return at + len(rest)
 }
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

@@ -18,13 +18,7 @@ import (
 // head. It is safe for concurrent use; the zero value is ready.
 type charts struct {
 	mu     sync.Mutex
-	loaded map[string]*loadedChart
-}
-
-type loadedChart struct {
-	once  sync.Once
-	chart *helm.Chart
-	err   error
+	loaded map[string]func() (*helm.Chart, error)
 }
 
 // maxCharts is how many charts are cached.
@@ -37,23 +31,20 @@ func (c *charts) load(key string, load func() (*helm.Chart, error)) (*helm.Chart
 	}
 	c.mu.Lock()
 	if c.loaded == nil || len(c.loaded) >= maxCharts && c.loaded[key] == nil {
-		c.loaded = map[string]*loadedChart{}
+		c.loaded = map[string]func() (*helm.Chart, error){}
 	}
-	one := c.loaded[key]
-	if one == nil {
-		one = &loadedChart{}
-		c.loaded[key] = one
+	if c.loaded[key] == nil {
+		c.loaded[key] = sync.OnceValues(load)
 	}
+	once := c.loaded[key]
 	c.mu.Unlock()
-	one.once.Do(func() { one.chart, one.err = load() })
-	if wrong := (*helm.Error)(nil); one.err != nil && !errors.As(one.err, &wrong) {
+	chart, err := once()
+	if wrong := (*helm.Error)(nil); err != nil && !errors.As(err, &wrong) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.loaded[key] == one {
-			delete(c.loaded, key)
-		}
+		delete(c.loaded, key)
 	}
-	return one.chart, one.err
+	return chart, err
 }
 
 // chartFolder is the folder that holds the files of a chart.

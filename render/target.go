@@ -34,12 +34,20 @@ type Cluster struct {
 	APIVersions []string // "group/version" and "group/version/Kind", in addition to those of Kubernetes and the repository
 }
 
+// anyRelease returns the release of a deployment, also one that it only may have; nil: it is none.
+func (d *Deployment) anyRelease() *gitops.Release {
+	if d.Release == nil && d.External != nil {
+		return d.External.Release
+	}
+	return d.Release
+}
+
 // IsRelease reports whether the target is a release of a chart.
 func (t Target) IsRelease() bool {
 	if t.Object == "" {
 		return t.Kind == roots.Chart
 	}
-	return t.By != nil && (t.By.Release != nil || t.By.External != nil && t.By.External.Release != nil)
+	return t.By != nil && t.By.anyRelease() != nil
 }
 
 // IsExternal reports whether the target deploys more than files of the tree: a release of a chart, or a folder of

@@ -3,6 +3,7 @@ package render
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -109,15 +110,9 @@ func differences(a, b any, pointer string, found func(pointer string)) {
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)
-		if !ok || len(x) != len(y) {
+		if !ok || !slices.Equal(slices.Sorted(maps.Keys(x)), slices.Sorted(maps.Keys(y))) {
 			found(pointer)
 			return
-		}
-		for k := range x {
-			if _, ok := y[k]; !ok {
-				found(pointer)
-				return
-			}
 		}
 		for k, value := range x {
 			differences(value, y[k], fmt.Sprint(pointer, "/", jsonpointer.Escape(k)), found)

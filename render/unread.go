@@ -52,7 +52,8 @@ func (c *Charted) ValueNotes(ctx context.Context, before *Charted) (list []Value
 	list = now.schemaNotes(s.values, was)
 	var tries []candidate
 	unread(s.values.Map, was, now, nil, &tries)
-	slices.SortStableFunc(tries, func(a, b candidate) int { return order(a.known, b.known) })
+	rank := map[bool]int{true: -1} // known ones first
+	slices.SortStableFunc(tries, func(a, b candidate) int { return rank[a.known] - rank[b.known] })
 	if len(tries) == 0 {
 		return list
 	}
@@ -75,17 +76,6 @@ func (c *Charted) ValueNotes(ctx context.Context, before *Charted) (list []Value
 		list = append(list, ValueNote{Path: try.path, Where: at, Unread: true, Message: now.schemaNote(try.path)})
 	}
 	return list
-}
-
-// order sorts true before false.
-func order(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // printed returns what the templates print without the value at a path, nil where they fail.

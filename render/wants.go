@@ -23,10 +23,8 @@ type asked struct {
 
 // placedWant is a want with the line that requests it.
 type placedWant struct {
-	Want   remote.Want `json:"want"`
-	Path   string      `json:"path"`
-	Line   int         `json:"line,omitempty"`
-	Column int         `json:"column,omitempty"`
+	Want remote.Want     `json:"want"`
+	At   gitops.Position `json:"at"`
 }
 
 // add records a want. The first place that requests it is kept.
@@ -40,7 +38,7 @@ func (w wants) add(sources *remote.Sources, want remote.Want, at gitops.Position
 func (w wants) placed() (list []placedWant) {
 	for _, want := range w.sorted() {
 		if at := w[want].at; at.Path != "" {
-			list = append(list, placedWant{want, at.Path, at.Line, at.Column})
+			list = append(list, placedWant{want, at})
 		}
 	}
 	return list
@@ -58,7 +56,7 @@ func wantsOf(questions env.Asked, placed []placedWant) wants {
 		}
 	}
 	for _, one := range placed {
-		w[one.Want] = asked{w[one.Want].digest, gitops.Position{Path: one.Path, Line: one.Line, Column: one.Column}}
+		w[one.Want] = asked{w[one.Want].digest, one.At}
 	}
 	return w
 }
