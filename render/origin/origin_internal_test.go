@@ -253,8 +253,9 @@ func TestFlowEnd(t *testing.T) {
 	for line, want := range map[string]int{
 		`{a: b}`: 7, `{a: "}", b: [1, {c: d}]} # x`: 25, `{a: it's}`: 10, `{a: b`: 0, `a: b`: 0, ``: 0, `}`: 0, `{a: '}'}`: 9,
 	} {
-		if got := flowEnd([]rune(line), 1); got != want {
-			t.Errorf("%s: got %d, want %d", line, got, want)
+		p, x := Place{Path: "x.yaml", StartLine: 1}, newTexts(func(string) ([]byte, error) { return []byte(line), nil })
+		if x.flow(&p, 1); p.EndColumn != want {
+			t.Errorf("%s: got %d, want %d", line, p.EndColumn, want)
 		}
 	}
 }

@@ -103,12 +103,17 @@ func (x *texts) at(path string, n *yaml.Node, how How, role string) Place {
 	return p
 }
 
-// flow adds columns to the place of a map or list in flow style.
+// flow adds columns to the place of a map or list in flow style that starts at a column and ends on the same line.
 func (x *texts) flow(p *Place, column int) {
-	if lines := x.text(p.Path).lines; p.StartLine >= 1 && p.StartLine <= len(lines) {
-		if end := flowEnd([]rune(lines[p.StartLine-1]), column); end > 0 {
-			p.StartColumn, p.EndColumn = column, end
-		}
+	lines := x.text(p.Path).lines
+	if p.StartLine < 1 || p.StartLine > len(lines) || column < 1 {
+		return
+	}
+	line := []rune(lines[p.StartLine-1])
+	rest := string(line[min(column-1, len(line)):])
+	_, end, ok := doc.NewOffsets(rest).Span(&yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Line: 1, Column: 1})
+	if ok && (rest[0] == '{' || rest[0] == '[') {
+		p.StartColumn, p.EndColumn = column, column+utf8.RuneCountInString(rest[:end])
 	}
 }
 
@@ -125,34 +130,6 @@ func (x *texts) span(path string, line, column int, n *yaml.Node) Place {
 		p.StartColumn, p.EndColumn = doc.Columns([]rune(t.lines[line-1]), column, n)
 	}
 	return p
-}
-
-// flowEnd returns the column after a map or list in flow style that starts at a column and ends on the same line, 0 for
-// others.
-func flowEnd(line []rune, column int) int {
-	depth, quote := 0, rune(0)
-	for i := column - 1; i >= 0 && i < len(line); i++ {
-		switch c := line[i]; {
-		case quote != 0:
-			if c == '\\' && quote == '"' {
-				i++
-			} else if c == quote {
-				quote = 0
-			}
-		case (c == '"' || c == '\'') && strings.ContainsRune(" {[,:", line[max(i-1, 0)]):
-			quote = c
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			if depth--; depth == 0 {
-				return i + 2
-			}
-		}
-		if depth == 0 {
-			return 0
-		}
-	}
-	return 0
 }
 
 // blockLines returns the number of lines of a block scalar below its mark, 0 for other scalars.

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"maps"
 	"reflect"
 	"strings"
 )
@@ -142,46 +141,6 @@ func (t *table) below(m value) *node {
 		return info.org
 	}
 	return m.sh.mix()
-}
-
-func deepCopied(c *call) taint {
-	c.copied(value{c.out, c.args[0].sh}, c.args[0], 0)
-	return c.args[0].sh
-}
-
-// copied gives a copy, and everything in it, the origins of the original.
-func (c *call) copied(to, from value, depth int) {
-	a, b := concrete(to.rv), concrete(from.rv)
-	if a.Kind() != b.Kind() || depth > 100 {
-		return
-	}
-	c.step()
-	switch a.Kind() {
-	case reflect.Map:
-		if a.IsNil() || b.IsNil() || a.UnsafePointer() == b.UnsafePointer() {
-			return
-		}
-		info := &mapInfo{org: c.below(from)}
-		if src := c.mapOf(b); src != nil {
-			info.over = maps.Clone(src.over)
-		}
-		c.setMap(a, info)
-		for _, k := range sortedKeys(a) {
-			c.copied(c.at(to, k), c.at(from, k), depth+1)
-		}
-	case reflect.Slice:
-		if a.Len() == 0 || a.Len() != b.Len() || a.UnsafePointer() == b.UnsafePointer() {
-			return
-		}
-		info := &sliceInfo{org: from.sh.mix()}
-		if src := c.sliceOf(b); src != nil {
-			info.org, info.elems = src.org, src.elems
-		}
-		c.setSlice(a, info)
-		for i := range a.Len() {
-			c.copied(c.index(to, i), c.index(from, i), depth+1)
-		}
-	}
 }
 
 // ended handles first and last.
