@@ -2,6 +2,7 @@ package trace
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"text/template/parse"
 )
@@ -49,7 +50,12 @@ func (c *call) result(spelled string, fn function) value {
 	case err != nil && c.name == "index":
 		return value{sh: indexed(c)}
 	}
-	return value{c.out, c.mixed()}
+	whole := c.mixed()
+	if list := concrete(c.out); list.Kind() == reflect.Slice && c.sliceOf(list) == nil {
+		c.grow(pieceCost * list.Len())
+		c.setSlice(list, &sliceInfo{org: whole.org, elems: slices.Repeat([]taint{whole}, list.Len())})
+	}
+	return value{c.out, whole}
 }
 
 // arguments evaluates the arguments of a call. It returns their text for text/template, which converts them to the
