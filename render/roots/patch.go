@@ -150,13 +150,18 @@ func (c *contents) addRef(out *content, f *kustomization.File, ref kustomization
 	}
 }
 
-// identities lists the objects of a file.
-func (x *Index) identities(p string) (list []identity) {
+// parsed returns the documents of a file.
+func (x *Index) parsed(p string) ([]*yaml.Node, error) {
 	data, _, err := x.Tree().ReadFile(p)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	documents, err := doc.Parse(p, data, x.options.Limits)
+	return doc.Parse(p, data, x.options.Limits)
+}
+
+// identities lists the objects of a file.
+func (x *Index) identities(p string) (list []identity) {
+	documents, err := x.parsed(p)
 	if err != nil {
 		return nil
 	}
