@@ -46,9 +46,7 @@ type chartPlaces struct {
 	trace  *trace.Trace // nil: it could not be made
 	layers *helm.Layers // nil: they could not be made
 	files  parsedFiles
-	parts  map[int]*manifestPart       // by the index of the manifest
-	joint  map[string]map[string]joint // by template and path
-	order  map[string][]string         // the names of a template's objects
+	parts  map[int]*manifestPart // by the index of the manifest
 }
 
 // manifestPart is what all places in one manifest share.

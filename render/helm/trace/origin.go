@@ -267,29 +267,6 @@ func (t *Trace) At(template string, offset, length int) []Origin {
 	return t.origins(empty)
 }
 
-// Fallbacks returns the empty values that other values in a template's output replace. These are the origins that At
-// returns with the role Fallback for any part of the output, in order, perhaps with duplicates.
-func (t *Trace) Fallbacks(template string) (paths [][]string) {
-	f := t.files[template]
-	if f == nil || f.err != nil {
-		return nil
-	}
-	seen, last := map[*node]bool{}, (*cond)(nil)
-	for _, g := range f.segments {
-		if g.cond == last || g.n == 0 {
-			continue
-		}
-		last = g.cond
-		g.cond.each(func(n *node, role Role) {
-			if role == Fallback && n.kind == Value && !seen[n] {
-				seen[n] = true
-				paths = append(paths, t.scopes.canonical(n.path()))
-			}
-		})
-	}
-	return paths
-}
-
 type weighed struct {
 	o    Origin
 	n    int
