@@ -87,22 +87,23 @@ func (b *builder) readDir(name string) ([]tree.Entry, error) {
 
 // lookup resolves the symlinks of a path. It returns the resulting path and the entry there.
 func (b *builder) lookup(name string) (string, tree.Entry, error) {
-	if isMounted(name) {
-		m, in, ok := b.mounts.of(name)
-		if !ok {
-			return "", tree.Entry{}, fmt.Errorf("%s: %w", name, tree.ErrNotExist)
-		}
-		real, e, err := m.lookup(in)
-		if _, made := b.overlay[name]; made && err != nil {
-			return name, tree.Entry{Name: path.Base(name), Kind: tree.File}, nil
-		}
-		return real, e, err
-	}
-	real, e, err := b.tree.Lookup(name)
-	if _, ok := b.overlay[name]; ok && err != nil {
+	real, e, err := b.find(name)
+	if _, made := b.overlay[name]; made && err != nil {
 		return name, tree.Entry{Name: path.Base(name), Kind: tree.File}, nil
 	}
 	return real, e, err
+}
+
+// find is lookup without the overlay.
+func (b *builder) find(name string) (string, tree.Entry, error) {
+	if !isMounted(name) {
+		return b.tree.Lookup(name)
+	}
+	m, in, ok := b.mounts.of(name)
+	if !ok {
+		return "", tree.Entry{}, fmt.Errorf("%s: %w", name, tree.ErrNotExist)
+	}
+	return m.lookup(in)
 }
 
 // kustomization returns the parsed file of a folder, nil where it has none.

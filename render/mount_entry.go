@@ -95,14 +95,6 @@ func join(dir, entry string) (string, bool) {
 	return path.Join(strings.Join(parts[:3], "/"), named), ok
 }
 
-// find is lookup without the overlay.
-func (b *builder) find(name string) (string, tree.Entry, error) {
-	if isMounted(name) {
-		return b.lookup(name)
-	}
-	return b.tree.Lookup(name)
-}
-
 // mountedEntry is an entry of a kustomization that may name a remote source.
 type mountedEntry struct {
 	builder *builder
