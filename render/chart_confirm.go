@@ -90,7 +90,8 @@ func (c *chartPlaces) gentlest(s spot, good []proven) *proven {
 // changes reports whether setting a value changes a field, by rendering.
 func (c *chartPlaces) changes(s spot, path []string) bool {
 	for _, value := range []any{"lintel", true, false, float64(7)} {
-		again := find(c.tried(s, trace.Candidate{Path: path}, value), s)
+		t := c.tried(s, trace.Candidate{Path: path}, value)
+		again := in(cmp.Or(t.Now[trial.Name(s.object)], renamed(t, s.object)), s)
 		if again != nil && (again.missing != "" || again.value.Value != s.value.Value) {
 			return true
 		}
@@ -113,11 +114,10 @@ func (c *chartPlaces) tried(s spot, one trace.Candidate, value any) *trial.Chang
 }
 
 // find returns a field after the changes, nil where it is unchanged or its object is gone.
-func find(t *trial.Changes, s spot) *spot {
-	object := t.Now[trial.Name(s.object)]
-	if object == nil {
-		object = renamed(t, s.object)
-	}
+func find(t *trial.Changes, s spot) *spot { return in(t.Now[trial.Name(s.object)], s) }
+
+// in returns a field in an object that stands for its own.
+func in(object *yaml.Node, s spot) *spot {
 	if object == nil {
 		return nil
 	}
@@ -189,6 +189,9 @@ func harmOf(t *trial.Changes, s spot) (count int, field string) {
 // leavesOf returns the scalars of an object by their pointers.
 func leavesOf(object *yaml.Node) map[string]string {
 	out := map[string]string{}
+	if object == nil {
+		return out // a value may add an object
+	}
 	var list []Field
 	collect(object, "", true, &list)
 	for _, f := range list {
