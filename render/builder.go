@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/diagnostics"
 	"github.com/lintel-bot/lintel/render/doc"
@@ -83,22 +87,23 @@ func (b *builder) readDir(name string) ([]tree.Entry, error) {
 
 // lookup resolves the symlinks of a path. It returns the resulting path and the entry there.
 func (b *builder) lookup(name string) (string, tree.Entry, error) {
-	if isMounted(name) {
-		m, in, ok := b.mounts.of(name)
-		if !ok {
-			return "", tree.Entry{}, fmt.Errorf("%s: %w", name, tree.ErrNotExist)
-		}
-		real, e, err := m.lookup(in)
-		if _, made := b.overlay[name]; made && err != nil {
-			return name, tree.Entry{Name: path.Base(name), Kind: tree.File}, nil
-		}
-		return real, e, err
-	}
-	real, e, err := b.tree.Lookup(name)
-	if _, ok := b.overlay[name]; ok && err != nil {
+	real, e, err := b.find(name)
+	if _, made := b.overlay[name]; made && err != nil {
 		return name, tree.Entry{Name: path.Base(name), Kind: tree.File}, nil
 	}
 	return real, e, err
+}
+
+// find is lookup without the overlay.
+func (b *builder) find(name string) (string, tree.Entry, error) {
+	if !isMounted(name) {
+		return b.tree.Lookup(name)
+	}
+	m, in, ok := b.mounts.of(name)
+	if !ok {
+		return "", tree.Entry{}, fmt.Errorf("%s: %w", name, tree.ErrNotExist)
+	}
+	return m.lookup(in)
 }
 
 // kustomization returns the parsed file of a folder, nil where it has none.
@@ -290,4 +295,107 @@ func deployable(o map[string]any) bool {
 	}
 	group, _, _ := strings.Cut(apiVersion, "/")
 	return group != "kustomize.config.k8s.io" && group != "cli.kyverno.io"
+}
+
+// explain turns kustomize's error into problems with lines and readable messages.
+func (b *builder) explain(root roots.Root, p *plan, failure error) []doc.Error {
+	// Find returns a shared list, so it is copied before it is changed.
+	list := slices.Clone(b.finder.Find(rebuilder{b, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure))
+	for i := range list {
+		list[i].Quotes = len(p.wants) > 0 || isMounted(root.Path)
+	}
+	return list
+}
+
+// without returns a builder that reads the kustomizations without their omitted entries, and all other files unchanged.
+func (b *builder) without(texts map[string][]byte) *builder {
+	if len(texts) == 0 {
+		return b
+	}
+	overlay := map[string][]byte{}
+	maps.Copy(overlay, b.overlay)
+	maps.Copy(overlay, texts)
+	return b.with(overlay)
+}
+
+// rebuilder builds parts of a repository to find the cause of a failed build. It implements diagnostics.Repository.
+type rebuilder struct {
+	*builder
+	openAPI bool
+}
+
+func (t rebuilder) Build(dir string, files map[string][]byte) ([]*yaml.Node, error) {
+	overlay := maps.Clone(t.overlay)
+	if overlay == nil {
+		overlay = map[string][]byte{}
+	}
+	maps.Copy(overlay, files)
+	return t.with(overlay).plainly(roots.Root{Path: dir}, t.openAPI)
+}
+
+func (t rebuilder) Read(name string) ([]byte, error) {
+	data, _, err := t.read(name)
+	return data, err
+}
+
+func (t rebuilder) Kustomization(dir string) (*kustomization.File, error) {
+	return t.kustomization(dir)
+}
+
+func (t rebuilder) Unrestricted() bool { return t.index.Unrestricted() }
+
+func (t rebuilder) Lookup(name string) (string, tree.Entry, error) { return t.lookup(name) }
+
+var (
+	// A manifest has at least two such lines, after a byte order mark or a tag, too. A key with escapes may be any key.
+	manifestLine = regexp.MustCompile(`(?m)(?:(?:^|[\r\x{85}\x{2028}\x{2029}])\x{FEFF}?[ \t?-]*(?:[!&]\S*[ \t]+)*|[{,]\s*)` +
+		`(?:["']?(?:apiVersion|kind)["']?|"[^"\n]*\\[ux][^"\n]*")\s*:`)
+	comment = regexp.MustCompile(`(?m)(?:^|[ \t])#.*$`)
+)
+
+// refused returns the problem of a file that cannot be read. It returns nil where the file is not meant to be deployed:
+// it does not look like a manifest, or it is a template (Helm, Jinja), which no cluster accepts.
+func (b *builder) refused(name string, data []byte) *doc.Error {
+	if text, _ := doc.Narrow(data); len(manifestLine.FindAll(text, 2)) < 2 {
+		return nil
+	}
+	_, problems := doc.Documents(name, data, b.limits.Source)
+	for _, p := range problems {
+		if !templated(data, p) {
+			return &p
+		}
+	}
+	return nil
+}
+
+// templated reports whether a document cannot be read because it is a template. Only YAML errors count, and not braces
+// in comments.
+func templated(data []byte, problem doc.Error) bool {
+	if !problem.Syntax {
+		return false
+	}
+	text, _ := doc.DocumentAt(data, problem.Line)
+	text = comment.ReplaceAll(text, nil)
+	return bytes.Contains(text, []byte("{{")) || bytes.Contains(text, []byte("{%"))
+}
+
+// Template returns the line of the template document for which a file is skipped although it has a deployable document,
+// else 0.
+func (b *builder) Template(name string) int {
+	data, _, err := b.read(name)
+	if err != nil || b.refused(name, data) != nil {
+		return 0
+	}
+	documents, problems := doc.Documents(name, data, b.limits.Source)
+	for _, d := range documents {
+		if object, ok := plainObject(d); ok && len(problems) > 0 && deployable(object) {
+			return max(1, problems[0].Line)
+		}
+	}
+	return 0
+}
+
+func plainObject(n *yaml.Node) (map[string]any, bool) {
+	object, ok := doc.Value(n, true).(map[string]any)
+	return object, ok
 }

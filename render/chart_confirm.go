@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/helm/trace"
 	"github.com/lintel-bot/lintel/render/trial"
 )
@@ -88,11 +89,9 @@ func (c *chartPlaces) gentlest(s spot, good []proven) *proven {
 
 // changes reports whether setting a value changes a field, by rendering.
 func (c *chartPlaces) changes(s spot, path []string) bool {
-	if one, ok := c.jointly(s.manifest.Template)[strings.Join(path, "\x00")]; ok && one.prints(s, c.ordinal(s)) {
-		return true
-	}
 	for _, value := range []any{"lintel", true, false, float64(7)} {
-		again := find(c.tried(s, trace.Candidate{Path: path}, value), s)
+		t := c.tried(s, trace.Candidate{Path: path}, value)
+		again := in(cmp.Or(t.Now[trial.Name(s.object)], renamed(t, s.object)), s)
 		if again != nil && (again.missing != "" || again.value.Value != s.value.Value) {
 			return true
 		}
@@ -115,14 +114,42 @@ func (c *chartPlaces) tried(s spot, one trace.Candidate, value any) *trial.Chang
 }
 
 // find returns a field after the changes, nil where it is unchanged or its object is gone.
-func find(t *trial.Changes, s spot) *spot {
-	object := t.Now[trial.Name(s.object)]
+func find(t *trial.Changes, s spot) *spot { return in(t.Now[trial.Name(s.object)], s) }
+
+// in returns a field in an object that stands for its own.
+func in(object *yaml.Node, s spot) *spot {
 	if object == nil {
 		return nil
 	}
 	again := &spot{value: object}
 	again.follow(s.pointer, nil)
 	return again
+}
+
+// renamed returns an object that the changes give another name or namespace: the added one of its kind, if there is only one
+// such, or only one with its name.
+func renamed(t *trial.Changes, object *yaml.Node) *yaml.Node {
+	name := func(object *yaml.Node) string {
+		_, meta := doc.Field(object, "metadata")
+		return doc.Text(meta, "name")
+	}
+	var all, same []*yaml.Node
+	for key, added := range t.Now {
+		if t.Was[key] == nil && doc.Text(added, "kind") == doc.Text(object, "kind") {
+			if all = append(all, added); name(added) == name(object) {
+				same = append(same, added)
+			}
+		}
+	}
+	switch {
+	case t.Was[trial.Name(object)] == nil:
+		return nil
+	case len(same) == 1:
+		return same[0]
+	case len(all) == 1:
+		return all[0]
+	}
+	return nil
 }
 
 // lossWeight is the weight of a field that changes or disappears; one that is added weighs 1.
@@ -162,6 +189,9 @@ func harmOf(t *trial.Changes, s spot) (count int, field string) {
 // leavesOf returns the scalars of an object by their pointers.
 func leavesOf(object *yaml.Node) map[string]string {
 	out := map[string]string{}
+	if object == nil {
+		return out // a value may add an object
+	}
 	var list []Field
 	collect(object, "", true, &list)
 	for _, f := range list {

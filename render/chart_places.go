@@ -3,9 +3,14 @@ package render
 import (
 	"context"
 	"path"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
+	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/doc"
@@ -41,9 +46,7 @@ type chartPlaces struct {
 	trace  *trace.Trace // nil: it could not be made
 	layers *helm.Layers // nil: they could not be made
 	files  parsedFiles
-	parts  map[int]*manifestPart       // by the index of the manifest
-	joint  map[string]map[string]joint // by template and path
-	order  map[string][]string         // the names of a template's objects
+	parts  map[int]*manifestPart // by the index of the manifest
 }
 
 // manifestPart is what all places in one manifest share.
@@ -163,4 +166,295 @@ func (f *parsedFiles) parsed(name string, read func() ([]byte, string, error)) *
 		(*f)[name] = origin.NewFile(name, data)
 	}
 	return (*f)[name]
+}
+
+// field returns the place of a field.
+func (c *chartPlaces) field(s spot) origin.Place {
+	if s.manifest.CRD {
+		return c.verbatim(s)
+	}
+	near := c.nearest(s)
+	if c.trace == nil || s.manifest.Offset < 0 || !c.trace.Accepted(s.manifest.Template) {
+		return near
+	}
+	tried := ""
+	if s.missing != "" {
+		if p, ok := c.inElement(s); ok {
+			return p
+		}
+		p, ok, all := c.absent(s)
+		if ok {
+			return p
+		}
+		if tried = byNoFound; !all {
+			tried = byNoTried
+		}
+	}
+	at, length := s.part.text.extent(s)
+	found := c.at(s, at, length)
+	if quotes := `""`; s.value.Value == "" && length == len(quotes) {
+		if inside := c.at(s, at+1, 0); len(inside) > 0 {
+			at, length, found = at+1, 0, inside
+		}
+	}
+	text := s.part.text.Text[at : at+length]
+	p, ok := c.decide(s, wordsFirst(found, text), text)
+	if !ok {
+		return near
+	}
+	if length == 0 && p.Set == nil && len(found) == 1 && found[0].Kind == trace.Value {
+		p.Set = found[0].Path // any value there is printed
+	}
+	c.reasoned(&p, s, tried, found)
+	if s.value.Kind == yaml.ScalarNode && s.missing == "" {
+		p.Spans = c.spans(s, found, at, length)
+	}
+	c.link(&p, s, found)
+	return p
+}
+
+func (c *chartPlaces) at(s spot, at, length int) []trace.Origin {
+	return c.trace.At(s.manifest.Template, s.manifest.Offset+at, length)
+}
+
+// wordsFirst moves punctuation that the template wrote between values behind the values.
+func wordsFirst(found []trace.Origin, text string) []trace.Origin {
+	found = slices.Clone(found)
+	sign := func(o trace.Origin) int {
+		if o.Kind == trace.Text && o.Role == trace.Verbatim && o.At >= 0 && o.At+o.Length <= len(text) &&
+			!strings.ContainsFunc(text[o.At:o.At+o.Length], isWord) {
+			return 1
+		}
+		return 0
+	}
+	end := slices.IndexFunc(found, func(o trace.Origin) bool {
+		return o.Role == trace.Condition || o.Role == trace.Fallback
+	})
+	if end < 0 {
+		end = len(found)
+	}
+	slices.SortStableFunc(found[:end], func(a, b trace.Origin) int { return sign(a) - sign(b) })
+	return found
+}
+
+// decide returns the place of the first origin that a person can edit in this repository, or else of the first origin.
+// text is what they made.
+func (c *chartPlaces) decide(s spot, found []trace.Origin, text string) (best origin.Place, ok bool) {
+	if p, ok := c.unsure(found); ok {
+		return p, true
+	}
+	var open *origin.Place
+	for _, o := range found {
+		if o.Role == trace.Condition {
+			break
+		}
+		if o.Role == trace.Derived && found[0].Role == trace.Verbatim {
+			continue // it affected the copied value, but another value of it may print the same
+		}
+		if o.Role == trace.Fallback && o.Kind != trace.Value {
+			continue // a key or a release is not set to get a default
+		}
+		copied := ""
+		if o.Role == trace.Verbatim && !strings.Contains(text, "\n") {
+			copied = text[o.At:min(o.At+o.Length, len(text))]
+		}
+		p, sure := c.origin(o, copied)
+		if o.Role == trace.Derived && (o.Kind == trace.Key || o.Kind == trace.Release) {
+			p.How, sure = origin.Enclosing, false // a key or a release usually chose between values, and did not print the text itself
+			p.StartColumn, p.EndColumn = 0, 0
+		}
+		if o.Role == trace.Fallback { // another value was tried first and is not set, so this one was used
+			if p.Set == nil || open != nil && open.Set != nil || !c.changes(s, p.Set) {
+				continue
+			}
+			sure = false
+		}
+		if sure {
+			return p, true
+		}
+		if open == nil || open.Set == nil && p.Set != nil {
+			open = &p
+		}
+	}
+	if open == nil {
+		return origin.Place{}, false
+	}
+	return *open, true
+}
+
+// unsure returns the place of a value that only the cluster knows, where a text contains one among others. A finding
+// about the text is unsure because of that value.
+func (c *chartPlaces) unsure(found []trace.Origin) (origin.Place, bool) {
+	if c.values == nil || c.layers == nil {
+		return origin.Place{}, false
+	}
+	for _, o := range found {
+		if o.Kind != trace.Value || o.Role > trace.Derived {
+			continue
+		}
+		set, _ := c.layers.At(o.Path)
+		if u, ok := c.values.Unsure(userPath(set, o.Path)); ok {
+			return placeAt(u.Where, "values"), true
+		}
+	}
+	return origin.Place{}, false
+}
+
+// spot is a field of a manifest. Where the field does not exist, it is the nearest existing parent.
+type spot struct {
+	object      *yaml.Node
+	pointer     string
+	manifest    helm.Manifest
+	part        *manifestPart
+	key, value  *yaml.Node   // key is nil for a list element and for the whole object
+	keys        []*yaml.Node // the keys that lead to it, the outermost first
+	missingKeys []string     // the keys below it that do not exist
+	missing     string       // the same as a JSON Pointer
+	steps       []step       // the steps that lead to it
+}
+
+// step is one part of a pointer and the node that it leads to.
+type step struct {
+	part       string
+	key, value *yaml.Node
+}
+
+// follow goes down a pointer as far as it exists. If last is given, it starts where the pointer diverges from that of
+// last, a field of the same object.
+func (s *spot) follow(pointer string, last *spot) {
+	parts := strings.Split(strings.TrimSuffix(pointer, "/"), "/")[1:]
+	from := 0
+	if last != nil && last.object == s.object {
+		for from < len(parts)-1 && from < len(last.steps) && last.steps[from].part == parts[from] {
+			from++
+		}
+		s.steps = append(make([]step, 0, len(parts)), last.steps[:from]...)
+	}
+	for i, part := range parts {
+		if i < from {
+			s.enter(s.steps[i])
+			continue
+		}
+		token := jsonpointer.Unescape(part)
+		var key, value *yaml.Node
+		switch s.value.Kind {
+		case yaml.MappingNode:
+			key, value = doc.Field(s.value, token)
+		case yaml.SequenceNode:
+			if k, err := strconv.Atoi(token); err == nil && k >= 0 && k < len(s.value.Content) {
+				value = s.value.Content[k]
+			}
+		}
+		if value = doc.Deref(value); value == nil {
+			s.missing = "/" + strings.Join(parts[i:], "/")
+			for _, part := range parts[i:] {
+				s.missingKeys = append(s.missingKeys, jsonpointer.Unescape(part))
+			}
+			return
+		}
+		s.steps = append(s.steps, step{part, key, value})
+		s.enter(s.steps[i])
+	}
+}
+
+func (s *spot) enter(to step) {
+	if s.key, s.value = to.key, to.value; to.key != nil {
+		s.keys = append(s.keys, to.key)
+	}
+}
+
+// pointerAt returns the JSON Pointer of the value that begins, or whose key begins, at a position. Column 0 is any
+// column of the line. holder means that only maps and lists count.
+func pointerAt(n *yaml.Node, line, column int, holder bool) (string, bool) {
+	at := func(n *yaml.Node) bool { return n != nil && n.Line == line && (column == 0 || n.Column == column) }
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key, value := n.Content[i], n.Content[i+1]
+			here := "/" + jsonpointer.Escape(key.Value)
+			scalar := value.Kind == yaml.ScalarNode
+			if (at(key) || at(value) && (scalar || value.Style&yaml.FlowStyle != 0)) && !(holder && scalar) {
+				return here, true
+			}
+			if below, ok := pointerAt(value, line, column, holder); ok {
+				return here + below, true
+			}
+		}
+		if len(n.Content) > 0 && at(n.Content[0]) {
+			return "", true
+		}
+	case yaml.SequenceNode:
+		for i, value := range n.Content {
+			here := "/" + strconv.Itoa(i)
+			if at(value) && value.Kind == yaml.ScalarNode && !holder {
+				return here, true
+			}
+			if below, ok := pointerAt(value, line, column, holder); ok {
+				return here + below, true
+			}
+		}
+	}
+	return "", false
+}
+
+// manifestText is the text of a manifest with the offsets of its lines.
+type manifestText struct{ doc.Offsets }
+
+// extent returns the bytes whose origin is the origin of a field: those of a scalar, or of the key of a map or a list.
+func (t manifestText) extent(s spot) (at, length int) {
+	n := s.value
+	if n.Kind != yaml.ScalarNode && s.key != nil {
+		n = s.key
+	}
+	for len(n.Content) > 0 && n.Kind != yaml.ScalarNode {
+		n = n.Content[0]
+	}
+	return t.scalar(n)
+}
+
+// scalar returns the bytes of a scalar, without its quotes, which the template wrote: of a folded one those of its first
+// line, and one byte of a plain one on several lines.
+func (t manifestText) scalar(n *yaml.Node) (at, length int) {
+	at, end, ok := t.Span(n)
+	if n.Kind != yaml.ScalarNode || !ok {
+		return min(t.Of(n), len(t.Text)), 0
+	}
+	text := t.Text[at:end]
+	switch {
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		mark, inner, _ := strings.Cut(text, "\n")
+		if n.Style&yaml.FoldedStyle != 0 {
+			inner, _, _ = strings.Cut(inner, "\n")
+		}
+		trimmed := strings.TrimLeft(inner, " ")
+		return min(end, at+len(mark)+1+len(inner)-len(trimmed)), len(strings.TrimRight(trimmed, "\n"))
+	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
+		if len(text) > 2 {
+			return at + 1, len(text) - 2
+		}
+	case text != n.Value:
+		return at, min(1, len(text))
+	}
+	return at, len(text)
+}
+
+// mapping returns the bytes of a map from its first key to the end of its last line, or all bytes of a flow map or null.
+func (t manifestText) mapping(n *yaml.Node) (at, length int) {
+	at, end, ok := t.Span(n)
+	if !ok {
+		return min(t.Of(n), len(t.Text)), 0
+	}
+	if !strings.HasSuffix(t.Text[:end], "\n") {
+		line, _, _ := strings.Cut(t.Text[end:], "\n")
+		end += len(line)
+	}
+	return at, end - at
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// has reports whether the repository has a file.
+func (b *builder) has(name string) bool {
+	_, _, err := b.lookup(name)
+	return err == nil
 }

@@ -81,10 +81,7 @@ func (c *chartPlaces) byDefault(set helm.Setting, key bool) (origin.Place, bool)
 		return c.deployedBy, false
 	}
 	file := c.files.of(home, set.File, c.file)
-	p, depth := file.Find(set.Path)
-	if key && home.here && depth == len(set.Path) {
-		p, _ = file.FindKey(set.Path)
-	}
+	p, depth := file.Find(set.Path, key && home.here)
 	p.Role = "defaults"
 	return p, home.here && depth == len(set.Path)
 }
@@ -166,7 +163,7 @@ func (c *chartPlaces) around(at []string) (origin.Place, int) {
 			return found, n
 		}
 	} else if file := c.top.file("values.yaml"); c.top.here && c.builder.has(file) {
-		if found, n := c.file(file).Find(at); !ok || n > depth {
+		if found, n := c.file(file).Find(at, false); !ok || n > depth {
 			found.Role = "defaults"
 			return found, n
 		}

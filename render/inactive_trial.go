@@ -62,18 +62,7 @@ func (t *rebuilder) inactive(layers []*layered, kept inactiveKnown, top, virtual
 			own = own || one.file.Path == virtual
 		}
 		find := sync.OnceValue(func() map[string]bool {
-			return kept.signs(key, own, func() map[string]bool {
-				unsure, signs := t.unmarked(l, kept.out.Resources, l.file.Path == top)
-				if len(unsure) > maxConfirmed {
-					return signs
-				}
-				for _, one := range unsure {
-					if text, ok := t.built(l, one.field, one.before()); ok && !strings.Contains(text, one.sign) {
-						signs[one.sign] = true
-					}
-				}
-				return signs
-			})
+			return kept.signs(key, own, func() map[string]bool { return t.matchless(l, kept.out.Resources, l.file.Path == top) })
 		})
 		if !own {
 			stored, _ := kept.renderer.inactives.byFile.LoadOrStore(key, find)
@@ -87,28 +76,38 @@ func (t *rebuilder) inactive(layers []*layered, kept inactiveKnown, top, virtual
 	return out
 }
 
+// matchless returns the signs of a kustomization's choices that match nothing. rendered are the resources of the root,
+// and top says that it is the root's own kustomization.
+func (t *rebuilder) matchless(l *layered, rendered []*Resource, top bool) map[string]bool {
+	unsure, signs := t.unmarked(l, rendered, top)
+	if len(unsure) > maxConfirmed {
+		return signs
+	}
+	for _, one := range unsure {
+		if text, ok := t.built(l, one.field, one.before()); ok && !strings.Contains(text, one.sign) {
+			signs[one.sign] = true
+		}
+	}
+	return signs
+}
+
 // shown reports whether a rendered resource proves that a choice matches: it has the image that the entry sets, or the
 // patch of the root's own kustomization selects it.
 func (c *choice) shown(rendered []*Resource, top bool) bool {
-	entries, _ := c.layer.fields[c.field].([]any)
-	if c.index >= len(entries) {
-		return false
-	}
-	entry, _ := entries[c.index].(map[string]any)
 	text := func(m map[string]any, key string) string { t, _ := m[key].(string); return t }
 	if c.field == "images" {
-		image := cmp.Or(text(entry, "newName"), text(entry, "name"))
-		if tag := text(entry, "newTag"); tag != "" {
+		image := cmp.Or(text(c.entry, "newName"), text(c.entry, "name"))
+		if tag := text(c.entry, "newTag"); tag != "" {
 			image += ":" + tag
 		}
-		if digest := text(entry, "digest"); digest != "" {
+		if digest := text(c.entry, "digest"); digest != "" {
 			image += "@" + digest
 		}
-		return image != text(entry, "name") && slices.ContainsFunc(rendered, func(r *Resource) bool {
+		return image != text(c.entry, "name") && slices.ContainsFunc(rendered, func(r *Resource) bool {
 			return doc.HasLeaf(r.Object, func(v any) bool { return v == image })
 		})
 	}
-	target, _ := entry["target"].(map[string]any)
+	target, _ := c.entry["target"].(map[string]any)
 	for _, field := range []string{"labelSelector", "annotationSelector", "namespace"} {
 		top = top && text(target, field) == ""
 	}
@@ -145,8 +144,7 @@ func (t *rebuilder) unmarked(l *layered, rendered []*Resource, top bool) (unsure
 				continue
 			}
 			if field != "images" {
-				marks = append(marks, entries[at:min(c.index, len(entries))]...)
-				at = min(c.index, len(entries))
+				marks, at = append(marks, entries[at:c.index]...), c.index
 			}
 			of, marks = append(of, c), append(marks, c.marking())
 		}
@@ -200,12 +198,10 @@ func (t *rebuilder) leavesMarks(l *layered, field string, from, to int) bool {
 // before returns the entries of the choice's field up to the choice, which is replaced by its mark.
 func (c *choice) before() []any {
 	entries, _ := c.layer.fields[c.field].([]any)
-	list := slices.Clone(entries[:min(c.index, len(entries))])
-	if c.field == "replacements" && c.target > 0 {
-		whole, _ := entries[c.index].(map[string]any)
-		part := maps.Clone(whole)
-		targets, _ := whole["targets"].([]any)
-		part["targets"] = targets[:min(c.target, len(targets))]
+	list := slices.Clone(entries[:c.index])
+	if targets, _ := c.entry["targets"].([]any); c.field == "replacements" && c.target > 0 {
+		part := maps.Clone(c.entry)
+		part["targets"] = targets[:c.target]
 		list = append(list, part)
 	}
 	return append(list, c.marking())

@@ -37,7 +37,7 @@ func (r *Renderer) MayDeploy(target Target, s ObjectQuery) bool {
 	if !target.IsExternal() {
 		return r.kustomizationMayDeploy(target, s)
 	}
-	namespaces, names := namespacesOf(one), namesOf(one)
+	namespaces := namespacesOf(one)
 	inside := s.Namespace == "" || slices.Contains(namespaces, s.Namespace)
 	words := strings.FieldsFunc(s.Name, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 	if s.Group != "" {
@@ -57,7 +57,7 @@ func (r *Renderer) MayDeploy(target Target, s ObjectQuery) bool {
 	}
 	// Objects without a namespace are most likely part of the deployment whose name they contain.
 	return slices.Contains(namespaces, s.Name) || t.contains(s.Name) ||
-		slices.ContainsFunc(names, func(name string) bool { return name != "" && strings.Contains(s.Name, name) })
+		slices.ContainsFunc(namesOf(one), func(name string) bool { return name != "" && strings.Contains(s.Name, name) })
 }
 
 // kustomizationMayDeploy is MayDeploy for a kustomization with a remote source or a chart.
@@ -86,40 +86,28 @@ func (r *Renderer) kustomizationMayDeploy(t Target, s ObjectQuery) bool {
 // namespacesOf lists the namespaces in which a deployment puts objects that name none; "" where that is not known.
 func namespacesOf(one *Deployment) []string {
 	list := []string{one.Namespace}
-	for _, release := range releasesOf(one) {
+	if release := one.anyRelease(); release != nil {
 		list = append(list, release.Namespace)
 	}
-	return slices.DeleteFunc(list, func(namespace string) bool {
-		return namespace == "" && slices.ContainsFunc(list, func(other string) bool { return other != "" })
-	})
+	list = slices.DeleteFunc(list, func(namespace string) bool { return namespace == "" })
+	if len(list) == 0 {
+		return []string{""}
+	}
+	return list
 }
 
 // namesOf lists the names of a deployment, its release and its chart.
 func namesOf(one *Deployment) []string {
 	list := []string{one.Name}
-	for _, release := range releasesOf(one) {
+	if release := one.anyRelease(); release != nil {
 		c := release.Chart
 		list = append(list, release.Name, c.Want.Name, path.Base(c.Want.URL), path.Base(c.Folder))
 	}
 	return slices.DeleteFunc(list, func(name string) bool { return name == "." })
 }
 
-// releasesOf returns the release of a deployment, also one that it only may have. It has at most one element.
-func releasesOf(one *Deployment) []*gitops.Release {
-	switch {
-	case one.Release != nil:
-		return []*gitops.Release{one.Release}
-	case one.External != nil && one.External.Release != nil:
-		return []*gitops.Release{one.External.Release}
-	}
-	return nil
-}
-
-// texts caches the searched texts of deployments. It is safe for concurrent use.
-type texts struct {
-	mu     sync.Mutex
-	byRoot map[roots.Root]*text
-}
+// texts caches the searched texts of deployments, by root: func() *text. It is safe for concurrent use.
+type texts struct{ byRoot sync.Map }
 
 // text caches the search results for one deployment.
 type text struct {
@@ -131,15 +119,10 @@ type text struct {
 }
 
 func (t *texts) of(root roots.Root, one *Deployment) *text {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.byRoot == nil {
-		t.byRoot = map[roots.Root]*text{}
-	}
-	if t.byRoot[root] == nil {
-		t.byRoot[root] = &text{own: one.Text(), found: map[string]bool{}}
-	}
-	return t.byRoot[root]
+	known, _ := t.byRoot.LoadOrStore(root, sync.OnceValue(func() *text {
+		return &text{own: one.Text(), found: map[string]bool{}}
+	}))
+	return known.(func() *text)()
 }
 
 // contains reports whether the object that deploys contains a word.

@@ -152,24 +152,17 @@ func place(name string) string {
 }
 
 func (m *mount) lookup(in string) (string, tree.Entry, error) {
-	if m.inflated != nil {
-		if _, ok := m.texts[in]; ok {
-			return path.Join(m.prefix, in), tree.Entry{Name: path.Base(in), Kind: tree.File}, nil
-		}
-		if in == "." || in == "output" {
-			return path.Join(m.prefix, in), tree.Entry{Name: path.Base(in), Kind: tree.Dir}, nil
-		}
+	_, made := m.texts[in]
+	switch here := path.Join(m.prefix, in); {
+	case made:
+		return here, tree.Entry{Name: path.Base(in), Kind: tree.File}, nil
+	case m.inflated != nil && (in == "." || in == "output"), m.file != "" && in == ".":
+		return here, tree.Entry{Name: path.Base(in), Kind: tree.Dir}, nil
+	case m.inflated != nil, m.file != "" && in != m.file:
 		return "", tree.Entry{}, fmt.Errorf("%s: %w", in, tree.ErrNotExist)
-	}
-	if m.file != "" {
-		switch in {
-		case ".":
-			return m.prefix, tree.Entry{Name: ".", Kind: tree.Dir}, nil
-		case m.file:
-			_, e, err := m.source.Tree.Lookup(remote.FileName)
-			return path.Join(m.prefix, in), e, err
-		}
-		return "", tree.Entry{}, fmt.Errorf("%s: %w", in, tree.ErrNotExist)
+	case m.file != "":
+		_, e, err := m.source.Tree.Lookup(remote.FileName)
+		return here, e, err
 	}
 	real, e, err := m.source.Tree.Lookup(in)
 	return path.Join(m.prefix, real), e, err

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"encoding/json"
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -10,6 +8,7 @@ import (
 
 	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
@@ -55,13 +54,14 @@ func (s *release) postRender(list []*Resource) (out []*Resource, problems []doc.
 	return slices.Concat(crds, objects, hooks), nil
 }
 
-// postRun records the input of each post renderer in one run through all of them.
+// postRun records what each post renderer did in one run through all of them.
 type postRun []postStep
 
-// postStep is a post renderer and its input; nil: it had none.
+// postStep is a post renderer with its input and its output; nil: it had none.
 type postStep struct {
 	of      gitops.Overrides
 	printed *printed
+	out     []*Resource
 }
 
 // postRendered applies all post renderers to resources, and adds the run to runs.
@@ -80,22 +80,45 @@ func (s *release) postRendered(list []*Resource, runs *[]postRun) ([]*Resource, 
 		if len(problems) > 0 {
 			return nil, problems
 		}
-		run = append(run, postStep{o, p})
+		run = append(run, postStep{o, p, out})
 		list = out
 	}
 	*runs = append(*runs, run)
 	return list, nil
 }
 
-// inactive lists the entries that match nothing in a run.
-func (run postRun) inactive(b *builder) (list []gitops.Position) {
-	for _, step := range run {
-		if step.printed != nil {
-			list = append(list, step.printed.inactive(b, step.of)...)
-			continue
-		}
-		for _, e := range slices.Concat(step.of.Entries("patches"), step.of.Entries("images")) {
+// inactive lists the entries of a post renderer that match nothing. Patches without a target are skipped, because
+// kustomize refuses them if they match nothing.
+func (step postStep) inactive(b *builder) (list []gitops.Position) {
+	patches, images := step.of.Entries("patches"), step.of.Entries("images")
+	if step.printed == nil {
+		for _, e := range slices.Concat(patches, images) {
 			list = append(list, e.Where)
+		}
+		return list
+	}
+	own, virtual, err := step.printed.kustomizing(b, step.of)
+	if err != nil {
+		return nil
+	}
+	f, err := own.kustomization(path.Dir(virtual.Path))
+	l := &layered{file: f}
+	if err != nil || sigsyaml.Unmarshal(virtual.Data, &l.fields) != nil {
+		return nil
+	}
+	l.choose()
+	signs := (&rebuilder{builder: own}).matchless(l, step.out, true)
+	for _, c := range l.choices {
+		switch {
+		case !signs[c.sign]:
+		case c.field == "patches" && c.index < len(patches):
+			list = append(list, patches[c.index].Where)
+		case c.field == "images": // entries with one name are one
+			for _, e := range images {
+				if value, _ := e.Value.(map[string]any); value["name"] == c.at.Value {
+					list = append(list, e.Where)
+				}
+			}
 		}
 	}
 	return list
@@ -146,25 +169,28 @@ func newPrinted(list []*Resource, s *release) (*printed, *doc.Error) {
 	return p, nil
 }
 
-// kustomizing returns a builder that sees only the resources, and the mount to which the caller adds a kustomization.
-func (p *printed) kustomizing(b *builder) (*builder, *mount) {
+// kustomizing returns a builder that sees only the resources and the kustomization of a post renderer.
+func (p *printed) kustomizing(b *builder, o gitops.Overrides) (*builder, *gitops.Virtual, error) {
 	own := newBuilder(b.index, b.limits, &mounts{plain: true})
 	m := own.mounts.mount(mountKey{}, func(m *mount) { m.inflated = &inflated{} })
-	m.texts = map[string][]byte{printedFile: []byte(p.text.String())}
-	return &own, m
+	virtual, err := o.Kustomization(path.Join(m.prefix, printedKustomization), printedFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	m.texts = map[string][]byte{printedFile: []byte(p.text.String()), printedKustomization: virtual.Data}
+	own.virtual = virtual
+	return &own, virtual, nil
 }
 
 // through applies one post renderer to the resources.
 func (p *printed) through(b *builder, o gitops.Overrides) ([]*Resource, []doc.Error) {
 	p.at = o.Where()
-	own, m := p.kustomizing(b)
-	virtual, err := o.Kustomization(path.Join(m.prefix, printedKustomization), printedFile)
+	own, virtual, err := p.kustomizing(b, o)
 	if err != nil {
 		return nil, []doc.Error{p.problem(doc.Error{Message: "cannot be written as a kustomization"})}
 	}
-	m.texts[printedKustomization] = virtual.Data
-	own.virtual = virtual
-	out, problems := own.build(roots.Root{Path: m.prefix})
+	folder := path.Dir(virtual.Path)
+	out, problems := own.build(roots.Root{Path: folder})
 	for i, e := range problems {
 		if e.Path != virtual.Path {
 			e.Message = "what the chart prints: " + e.Message
@@ -179,7 +205,7 @@ func (p *printed) through(b *builder, o gitops.Overrides) ([]*Resource, []doc.Er
 		return nil, problems
 	}
 	for _, res := range out.Resources {
-		res.through(p.before(m.prefix + "/" + printedFile))
+		res.through(p.before(folder + "/" + printedFile))
 	}
 	return out.Resources, nil
 }
@@ -188,77 +214,6 @@ func (p *printed) through(b *builder, o gitops.Overrides) ([]*Resource, []doc.Er
 func (p *printed) problem(e doc.Error) doc.Error {
 	return doc.Error{Path: p.at.Path, Line: p.at.Line, Column: p.at.Column, Unknown: e.Unknown, Quotes: true,
 		Message: "postRenderers: " + e.Message}
-}
-
-// Marks that entries leave where they match.
-const (
-	patchMark = "lintel-mark-"
-	imageMark = "lintel.invalid/mark-"
-)
-
-// inactive lists the entries of a post renderer that match none of the resources. Patches without a target are skipped,
-// because kustomize refuses them if they match nothing. Kustomize runs with marking entries in place of the real ones.
-func (p *printed) inactive(b *builder, o gitops.Overrides) (list []gitops.Position) {
-	patches, images := o.Entries("patches"), o.Entries("images")
-	mark := func(i int) any {
-		value, _ := patches[i].Value.(map[string]any)
-		if value["target"] == nil {
-			return nil
-		}
-		return map[string]any{"target": value["target"],
-			"patch": fmt.Sprintf(`[{"op": "add", "path": "/%s%d", "value": ""}]`, patchMark, i)}
-	}
-	var marks, named []any
-	for i := range patches {
-		if one := mark(i); one != nil {
-			marks = append(marks, one)
-		}
-	}
-	for i, e := range images {
-		value, _ := e.Value.(map[string]any)
-		named = append(named, map[string]any{"name": value["name"], "newName": fmt.Sprint(imageMark, i), "newTag": "x"})
-	}
-	if len(marks)+len(named) == 0 {
-		return nil
-	}
-	text, ok := p.marked(b, map[string]any{"patches": marks, "images": named})
-	for i, e := range images {
-		if ok && !strings.Contains(text, fmt.Sprint(imageMark, i, ":x")) {
-			list = append(list, e.Where)
-		}
-	}
-	for i, e := range patches {
-		if !ok || mark(i) == nil || strings.Contains(text, fmt.Sprint(patchMark, i, ":")) {
-			continue
-		}
-		before := []any{} // an earlier patch may create the match
-		for _, other := range patches[:i] {
-			before = append(before, other.Value)
-		}
-		again, ok := p.marked(b, map[string]any{"patches": append(before, mark(i))})
-		if ok && !strings.Contains(again, fmt.Sprint(patchMark, i, ":")) {
-			list = append(list, e.Where)
-		}
-	}
-	return list
-}
-
-// marked returns the resources after the fields of a kustomization are applied.
-func (p *printed) marked(b *builder, fields map[string]any) (string, bool) {
-	fields["apiVersion"], fields["kind"] = "kustomize.config.k8s.io/v1beta1", "Kustomization"
-	fields["resources"] = []any{printedFile}
-	data, err := json.Marshal(fields)
-	if err != nil {
-		return "", false
-	}
-	own, m := p.kustomizing(b)
-	m.texts[printedKustomization] = data
-	nodes, err := own.plainly(roots.Root{Path: m.prefix}, false)
-	if err != nil {
-		return "", false
-	}
-	text, err := stream(nodes, nodeYAML)
-	return string(text), err == nil
 }
 
 // before returns a function that converts a place in the input file of a post renderer into the place of that field

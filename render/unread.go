@@ -1,13 +1,16 @@
 package render
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/trial"
@@ -52,7 +55,8 @@ func (c *Charted) ValueNotes(ctx context.Context, before *Charted) (list []Value
 	list = now.schemaNotes(s.values, was)
 	var tries []candidate
 	unread(s.values.Map, was, now, nil, &tries)
-	slices.SortStableFunc(tries, func(a, b candidate) int { return order(a.known, b.known) })
+	rank := map[bool]int{true: -1} // known ones first
+	slices.SortStableFunc(tries, func(a, b candidate) int { return rank[a.known] - rank[b.known] })
 	if len(tries) == 0 {
 		return list
 	}
@@ -75,17 +79,6 @@ func (c *Charted) ValueNotes(ctx context.Context, before *Charted) (list []Value
 		list = append(list, ValueNote{Path: try.path, Where: at, Unread: true, Message: now.schemaNote(try.path)})
 	}
 	return list
-}
-
-// order sorts true before false.
-func order(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // printed returns what the templates print without the value at a path, nil where they fail.
@@ -223,4 +216,170 @@ func (k knownValues) schemaNotes(v *gitops.Values, was knownValues) (list []Valu
 		walk(v.Map, nil)
 	}
 	return list
+}
+
+// UnusedValue is the check of the issues that UnusedValues returns.
+const UnusedValue Check = "unused-values"
+
+// UnusedValues returns the object that deploys a release, with an issue for each of the user's values that no template
+// reads. It returns nil where there are none. A value is unused if all of these hold: the chart has no default and no
+// schema for it; no file of the chart contains its name; templates read the values around it by name; the release
+// renders to the same bytes without it. Values in files that other charts use, too, are skipped, and so are files with
+// YAML anchors.
+//
+// shared reports whether a file has values of another chart, too.
+func (r *Renderer) UnusedValues(ctx context.Context, t Target, shared func(file string) bool) *Resource {
+	one := t.By
+	if one == nil || one.Release == nil || one.External != nil || len(one.Problems) > 0 {
+		return nil
+	}
+	c := r.Charted(t)
+	if c == nil || len(c.release.values.Unknown) > 0 {
+		return nil
+	}
+	s := c.release
+	values, places, issues := map[string]any{}, map[string]gitops.Position{}, []Issue(nil)
+	for _, path := range s.unsaid() {
+		at, _ := s.values.Origin(path)
+		if at.Path == "" || isMounted(at.Path) || r.anchored(at.Path) || shared(at.Path) {
+			continue
+		}
+		whole := s.printed(ctx, nil)
+		if whole == nil || !maps.Equal(whole, s.printed(ctx, path)) {
+			continue
+		}
+		put(values, path)
+		pointer := "/values" + doc.Pointer(path...)
+		places[pointer] = at
+		issues = append(issues, Issue{Check: UnusedValue, Pointer: pointer, Message: fmt.Sprintf("no template of the chart "+
+			"%s reads the value %.200s", s.chart.Name(), strings.Join(path, "."))})
+	}
+	if len(issues) == 0 {
+		return nil
+	}
+	object := map[string]any{"apiVersion": one.Object.APIVersion(), "kind": one.Object.Kind,
+		"metadata": map[string]any{"name": one.Object.Name, "namespace": one.Object.Namespace}, "values": values}
+	return NewResource(object, pointed(places, one.Where.Path), issues...)
+}
+
+// put sets the value at a path to true.
+func put(values map[string]any, path []string) {
+	for _, key := range path[:len(path)-1] {
+		below, ok := values[key].(map[string]any)
+		if !ok {
+			below = map[string]any{}
+			values[key] = below
+		}
+		values = below
+	}
+	values[path[len(path)-1]] = true
+}
+
+// unsaid lists the outermost values of the user that the chart does not know and that no file of it names.
+func (s *release) unsaid() (list [][]string) {
+	known := newKnownValues(s.chart)
+	var tries []candidate
+	unread(s.values.Map, known, known, nil, &tries)
+	for _, try := range tries {
+		name, around := try.path[len(try.path)-1], try.path[:len(try.path)-1]
+		value, _ := at(s.values.Map, around)
+		spoken := func(v any) bool { // a template in the values contains the name
+			text, _ := v.(string)
+			return strings.Contains(text, "{{") && strings.Contains(text, name)
+		}
+		if value[name] == nil || strings.HasPrefix(name, "x-") || strings.ContainsAny(name[:min(1, len(name))], "._&*<") ||
+			s.chart.Mentions(name, true) || doc.HasLeaf(s.values.Map, spoken) || !s.oneByOne(known, around) {
+			continue
+		}
+		list = append(list, try.path)
+	}
+	return list
+}
+
+// oneByOne reports whether templates read the values of a map by name. Every default in the map must be named in a
+// template, and no template may use the map, or one that contains it, as a whole.
+func (s *release) oneByOne(known knownValues, path []string) bool {
+	defaults, _ := at(known.defaults, path)
+	if node := known.property(path); node != nil && (node["additionalProperties"] != nil || node["patternProperties"] != nil) {
+		return false
+	}
+	if slices.ContainsFunc(append([]string{"Values"}, path...), s.chart.UsesWhole) {
+		return false
+	}
+	for key := range defaults { // the top level has the values of subcharts, too
+		if len(path) > 0 && !s.chart.Mentions(key, false) {
+			return false
+		}
+	}
+	return len(defaults) > 0
+}
+
+// anchor matches an anchor of YAML. A value with one may only exist to be used by an alias.
+var anchor = regexp.MustCompile(`(?m)(^|[\s:,\[{-])&[A-Za-z0-9_-]+`)
+
+func (r *Renderer) anchored(file string) bool {
+	data, _, err := r.read(file)
+	return err != nil || anchor.Match(data)
+}
+
+// ReadsFiles reports whether a template of the chart, or of one that it depends on, reads files of the chart (.Files).
+func (c *Charted) ReadsFiles() bool {
+	return c.release.chart.AnyTemplate(func(text []byte) bool { return bytes.Contains(text, []byte(".Files")) })
+}
+
+// Unshown lists those files in instead that do not affect what the templates print. instead has other contents of files
+// of this repository by path; nil is a file that does not exist. The list is empty where the chart does not render.
+func (c *Charted) Unshown(ctx context.Context, instead map[string][]byte) []string {
+	whole, err := c.manifests(ctx, nil)
+	if err != nil {
+		return nil
+	}
+	tries := maxShown
+	var among func(files []string) []string
+	among = func(files []string) []string {
+		some := map[string][]byte{}
+		for _, p := range files {
+			some[p] = instead[p]
+		}
+		tries--
+		other, err := c.manifests(ctx, some)
+		switch {
+		case err == nil && slices.Equal(whole, other):
+			return files
+		case len(files) == 1 || tries <= 0:
+			return nil
+		}
+		half := len(files) / 2
+		return append(among(files[:half:half]), among(files[half:])...)
+	}
+	if len(instead) == 0 {
+		return nil
+	}
+	return among(slices.Sorted(maps.Keys(instead)))
+}
+
+// maxShown is how often a chart is rendered to find the files that affect it. Files that are not decided by then count
+// as affecting it.
+const maxShown = 64
+
+// manifests returns what the templates print with other contents of some files.
+func (c *Charted) manifests(ctx context.Context, instead map[string][]byte) ([]helm.Manifest, error) {
+	s := c.release
+	tried := s.trial
+	if instead != nil && s.from.here {
+		from, reader := s.from, &chartReader{builder: &s.renderer.builder, out: &Rendering{Reads: map[string]string{},
+			links: map[string]string{}, wants: wants{}}}
+		from.instead = maps.Clone(instead)
+		maps.Copy(from.instead, s.from.instead)
+		chart, err := reader.chart(from, s.instead)
+		if err != nil {
+			return nil, err
+		}
+		tried = trial.New(chart, s.options, s.renderer.limits.Source, s.renderer.steps)
+	}
+	out, err := tried.Render(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return out.Manifests, nil
 }

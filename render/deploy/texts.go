@@ -120,7 +120,7 @@ func (n *Texts) of(what mentioned) (*mentioning, bool) {
 		if kustomization.IsFileName(p) {
 			dirs[path.Dir(p)] = true
 		}
-		for _, dir := range n.set.Reading(p) {
+		for _, dir := range n.set.NamedBy(p) {
 			dirs[dir] = true
 		}
 	}

@@ -54,7 +54,7 @@ func (s *search) generated(c culprit, field string, item *yaml.Node) []doc.Error
 		if key, _, ok := strings.Cut(value, "="); !ok || key == "" {
 			return c.problem(item, "this literal must be written as name=value") // it may be a secret
 		}
-		return s.sameKey(c, item, value)
+		return s.sameKey(c, field, item)
 	}
 	file := value
 	if field == "files" {
@@ -74,7 +74,7 @@ func (s *search) generated(c culprit, field string, item *yaml.Node) []doc.Error
 		return list
 	}
 	if field == "files" {
-		return s.sameKey(c, item, value)
+		return s.sameKey(c, field, item)
 	}
 	data, err := s.repo.Read(real)
 	if err != nil {
@@ -88,8 +88,8 @@ func (s *search) generated(c culprit, field string, item *yaml.Node) []doc.Error
 	return nil
 }
 
-// sameKey returns the problem of an item whose key another item has, too.
-func (s *search) sameKey(c culprit, item *yaml.Node, value string) []doc.Error {
+// sameKey returns the problem of an item of a field whose key an earlier item has, too.
+func (s *search) sameKey(c culprit, of string, item *yaml.Node) []doc.Error {
 	keyOf := func(field, value string) string {
 		key, _, ok := strings.Cut(value, "=")
 		if !ok && field == "files" {
@@ -102,10 +102,8 @@ func (s *search) sameKey(c culprit, item *yaml.Node, value string) []doc.Error {
 			if other == item {
 				break
 			}
-			for _, own := range []string{"literals", "files"} {
-				if slices.Contains(doc.Items(c.node, own), item) && keyOf(own, value) == keyOf(field, other.Value) {
-					return c.problem(item, "the key %q is given twice: remove one", keyOf(own, value))
-				}
+			if keyOf(of, item.Value) == keyOf(field, other.Value) {
+				return c.problem(item, "the key %q is given twice: remove one", keyOf(of, item.Value))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/resid"
 
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -39,14 +40,6 @@ func (i id) same(other id) bool {
 	return i.apiVersion == other.apiVersion && i.kind == other.kind && i.name == other.name && space(i) == space(other)
 }
 
-func (i id) group() string {
-	group, _, ok := strings.Cut(i.apiVersion, "/")
-	if !ok {
-		return ""
-	}
-	return group
-}
-
 func idsOf(objects []*yaml.Node) (list []id) {
 	for _, n := range objects {
 		if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
@@ -67,8 +60,9 @@ func absent(want id, objects []*yaml.Node) string {
 		return nil
 	}
 	named := func(i id) bool { return i.kind == want.kind && i.name == want.name }
+	group := func(i id) string { group, _ := resid.ParseGroupVersion(i.apiVersion); return group }
 	none := fmt.Sprintf("there is no %s here", want)
-	if other := find(func(i id) bool { return named(i) && i.group() == want.group() }); other != nil &&
+	if other := find(func(i id) bool { return named(i) && group(i) == group(want) }); other != nil &&
 		other.namespace != want.namespace {
 		switch {
 		case other.namespace == "":
@@ -167,4 +161,53 @@ func and(names []string) string {
 		return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
 	}
 	return strings.Join(names, ", ")
+}
+
+// meant returns a question such as "did you mean" for an unknown name, "" if no similar name is known.
+func meant(name string, names []string) string {
+	if near := nearest(name, names); near != "" && near != name {
+		return fmt.Sprintf(": did you mean %q?", near)
+	}
+	return ""
+}
+
+// nearest returns the name that was most likely misspelled, "" if none is similar.
+func nearest(name string, names []string) string {
+	best, distance := "", 1+max(1, len(name)/3)
+	for _, n := range slices.Sorted(slices.Values(names)) {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(n)); d < distance {
+			best, distance = n, d
+		}
+	}
+	return best
+}
+
+// editDistance is how many letters must be written, removed, replaced or swapped with their neighbor to get from one name to
+// another. It is large for names that nobody would look through.
+func editDistance(a, b string) int {
+	const longest = 80
+	if len(a) > longest || len(b) > longest {
+		return longest
+	}
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			replaced := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				replaced++
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, replaced)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
 }

@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/resid"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -305,18 +307,14 @@ func child(n *yaml.Node, token string) *yaml.Node {
 
 // selected returns the objects that a target may select, ignoring labels and annotations.
 func selected(target *yaml.Node, objects []*yaml.Node) (list []*yaml.Node) {
-	fits := func(field, value string) bool {
-		pattern := doc.Text(target, field)
-		if pattern == "" {
-			return true
-		}
-		re, err := regexp.Compile("^(?:" + pattern + ")$")
-		return err == nil && re.MatchString(value)
+	match, err := kustomization.NewSelector(target)
+	if err != nil {
+		return nil
 	}
 	for n, i := range idsOf(objects) {
-		version := i.apiVersion[strings.LastIndexByte(i.apiVersion, '/')+1:]
-		if fits("group", i.group()) && fits("version", version) && fits("kind", i.kind) && fits("name", i.name) &&
-			fits("namespace", i.namespace) {
+		group, version := resid.ParseGroupVersion(i.apiVersion)
+		if match.MatchGvk(resid.Gvk{Group: group, Version: version, Kind: i.kind}) && match.MatchName(i.name) &&
+			match.MatchNamespace(i.namespace) {
 			list = append(list, objects[n])
 		}
 	}

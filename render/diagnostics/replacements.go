@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/utils"
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -78,11 +79,10 @@ func (s *search) replaced(c culprit, file string, n *yaml.Node) []doc.Error {
 		_, options := doc.Field(target, "options")
 		for _, object := range selected(selects, c.objects) {
 			for _, field := range doc.Items(target, "fieldPaths") {
-				path := dotted(field.Value)
 				if doc.Text(options, "create") == "true" || strings.ContainsAny(field.Value, "*[") {
 					continue
 				}
-				if why := missing(object, path, showDotted); why != "" {
+				if why := missing(object, utils.PathSplitter(field.Value, "."), showDotted); why != "" {
 					return say(field, "in %s, %s; to have it created, write options: {create: true}", idOf(object), why)
 				}
 			}
@@ -118,7 +118,7 @@ func (s *search) source(c culprit, from *yaml.Node, say sayer) []doc.Error {
 	if at == nil || strings.ContainsAny(at.Value, "[") {
 		return nil
 	}
-	if why := missing(list[0], dotted(at.Value), showDotted); why != "" {
+	if why := missing(list[0], utils.PathSplitter(at.Value, "."), showDotted); why != "" {
 		return say(at, "the source has no value: in %s, %s", idOf(list[0]), why)
 	}
 	return nil
@@ -131,16 +131,6 @@ func matching(want id, objects []*yaml.Node) (list []*yaml.Node) {
 		if fits(want.kind, i.kind) && fits(want.name, i.name) && fits(want.namespace, i.namespace) {
 			list = append(list, objects[n])
 		}
-	}
-	return list
-}
-
-// dotted splits a path in kustomize's syntax: a dot after a backslash belongs to a name.
-func dotted(path string) []string {
-	const escaped = "\x00"
-	list := strings.Split(strings.ReplaceAll(path, `\.`, escaped), ".")
-	for i := range list {
-		list[i] = strings.ReplaceAll(list[i], escaped, ".")
 	}
 	return list
 }

@@ -74,7 +74,7 @@ func (g *Graph) Kustomization(dir string) (*kustomization.File, error) {
 // Named reports whether a kustomization names a file or folder.
 func (g *Graph) Named(p string) bool { return len(g.values(readers, p)) > 0 }
 
-// NamedBy lists the folders whose kustomization names a file or folder.
+// NamedBy lists the folders whose kustomization names a file or folder in any field, in no order.
 func (g *Graph) NamedBy(p string) []string { return g.values(readers, p) }
 
 // Generating lists the folders whose kustomization uses manifests in folders below it as data of a generator, sorted.
@@ -105,9 +105,7 @@ func (g *Graph) InflatedBy(dir string) []string { return g.values(folders, infla
 func (g *Graph) External() []string { return g.sorted(folders, bringing) }
 
 // Marked lists the files with the name of a manifest that contain one of Options.Marks, sorted, without kustomizations.
-func (g *Graph) Marked() []string {
-	return g.sorted(mentions, marked)
-}
+func (g *Graph) Marked() []string { return g.sorted(mentions, marked) }
 
 // Links lists the symlinks of the tree, sorted.
 func (g *Graph) Links() []string { return g.sorted(mentions, links) }
@@ -118,9 +116,7 @@ func (g *Graph) HasMark(p string) bool { return g.has(mentions, marked, p) }
 // Mentions lists the files that contain a word as a value, and so can produce an object of the kind with that name:
 // manifests, and kustomizations with a generator or a patch. Symlinks are always listed. A word that does not start
 // with a capital letter is only found after "kind:".
-func (g *Graph) Mentions(word string) []string {
-	return g.sorted(mentions, word, link)
-}
+func (g *Graph) Mentions(word string) []string { return g.sorted(mentions, word, link) }
 
 // Noted lists the files that were noted under one of the keys, sorted.
 func (g *Graph) Noted(of string, keys ...string) []string {

@@ -65,9 +65,6 @@ func (g *Graph) keys(r relation, prefix string) iter.Seq[string] {
 // symlink, or cannot be read. Remote sources do not count (see External). The list is sorted.
 func (g *Graph) Unsettled() []string { return g.sorted(folders, broken, plugin, linked) }
 
-// Reading lists the folders whose kustomization names a file or folder in any field, in no order.
-func (g *Graph) Reading(p string) []string { return g.values(readers, p) }
-
 // Names are the names that a text may give to objects: keys of naming.
 type Names map[string]bool
 

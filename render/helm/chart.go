@@ -1,13 +1,35 @@
+// Package helm renders Helm charts in this process: the output is byte for byte that of `helm template` of Helm 4.3.1 for
+// the same input. Helm's own packages load the chart, resolve its dependencies, merge its values, make the data of each
+// template, and sort the output. This package parses and executes the templates, in the few steps of Helm's engine. So they
+// are parsed once for many renders, and templates that include themselves without end can be stopped.
+//
+// The differences are listed in Output, or are frozen: functions that are random or read the clock return fixed results that
+// depend only on the release, the template, the call and its arguments. So two renders of the same input are equal.
+// lookup calls a function of the caller instead of a cluster. Nothing is fetched, and no program is run.
+//
+// A chart is untrusted input. Its size, nesting and output are limited, and a panic is an error. If a render exceeds its time
+// limit or its context ends, Render returns and the goroutine continues until its next output or call of a bounded
+// function. A loop without either never ends. A mapping that contains itself and is printed by an action ends the process,
+// as it ends Helm. So render untrusted charts in a process that may be killed.
+//
+// Helm writes warnings about values to the process's log, including the values. Callers that do not want this must set the
+// log's output.
 package helm
 
 import (
 	"bytes"
 	"cmp"
+	"maps"
+	"path"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 )
 
@@ -45,7 +67,14 @@ type Chart struct {
 	schemas *schemas
 	joined  joins
 
-	declared declarations
+	declared func() []Dependency // see Dependencies
+}
+
+func newChart(c *chart.Chart, l Limits, files map[string][]byte, sources map[*byte]origin) *Chart {
+	out := &Chart{chart: c, limits: l, files: files, sources: sources, sets: &sets{kept: map[string]parsed{}},
+		schemas: &schemas{kept: map[*byte]*schema{}}}
+	out.declared = sync.OnceValue(out.dependencies) // Chart.yaml is parsed again to find their lines
+	return out
 }
 
 // origin is the file of a template.
@@ -61,8 +90,6 @@ type Dependency struct {
 	Version       string // the requested range of versions
 	LockedVersion string // the version in Chart.lock (requirements.lock), if any
 	Repository    string // as written: https, oci, file, "@name", "alias:name" or empty
-	Condition     string // paths of values that turn it off or on, as written
-	Tags          []string
 	File          string // Chart.yaml or requirements.yaml
 	Line          int
 }
@@ -75,12 +102,6 @@ func (c *Chart) Name() string { return c.chart.Metadata.Name }
 
 // Version returns the version in Chart.yaml.
 func (c *Chart) Version() string { return c.chart.Metadata.Version }
-
-// Type returns "application" or "library".
-func (c *Chart) Type() string { return cmp.Or(c.chart.Metadata.Type, "application") }
-
-// Values returns the file with the default values of a chart, empty if the chart has none.
-func (c *Chart) Values() File { return c.file("values.yaml") }
 
 // CRDs returns the files in crds/ that a release with the given values installs, including those of enabled subcharts.
 // If the values do not fit the chart, which Render reports, it returns all such files.
@@ -102,17 +123,86 @@ func (c *Chart) CRDs(values map[string]any) (list []File) {
 	return list
 }
 
-// TemplatesContain reports whether a template of a chart, or of a dependency, contains a text.
-func (c *Chart) TemplatesContain(text string) bool { return templatesHold(c.chart, []byte(text)) }
+// Defaults returns the default values of a chart. Those of its subcharts are below their keys, even if a condition
+// turns them off. Do not change the result.
+func (c *Chart) Defaults() map[string]any { return defaults(c.chart) }
 
-func templatesHold(c *chart.Chart, text []byte) bool {
-	return slices.ContainsFunc(c.Templates, func(f *common.File) bool { return bytes.Contains(f.Data, text) }) ||
-		slices.ContainsFunc(c.Dependencies(), func(d *chart.Chart) bool { return templatesHold(d, text) })
+func defaults(c *chart.Chart) map[string]any {
+	out := maps.Clone(c.Values)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for _, sub := range c.Dependencies() {
+		keys := []string{}
+		for _, d := range c.Metadata.Dependencies {
+			if d.Name == sub.Name() {
+				keys = append(keys, cmp.Or(d.Alias, d.Name))
+			}
+		}
+		if len(keys) == 0 {
+			keys = append(keys, sub.Name())
+		}
+		for _, key := range keys {
+			own, _ := out[key].(map[string]any)
+			out[key] = loader.MergeMaps(defaults(sub), own)
+		}
+	}
+	return out
 }
 
-func (c *Chart) file(name string) File {
-	if data, ok := c.files[name]; ok {
-		return File{Name: name, Data: data}
+// Schema returns the text of a chart's values.schema.json, nil where it has none.
+func (c *Chart) Schema() []byte { return c.chart.Schema }
+
+// Contains reports whether is returns true for any file of a chart or of a chart in it: templates, definitions, values
+// and files that templates may read. Documentation is left out.
+func (c *Chart) Contains(is func(text []byte) bool) bool {
+	return anyFile(c.chart, func(c *chart.Chart) []*common.File { return c.Raw }, func(f *common.File) bool {
+		// Files in charts/ belong to other charts, which may be packed.
+		return !strings.HasPrefix(f.Name, "charts/") && path.Ext(f.Name) != ".md" && is(f.Data)
+	})
+}
+
+// AnyTemplate reports whether is returns true for a template of a chart, or of a dependency.
+func (c *Chart) AnyTemplate(is func(text []byte) bool) bool {
+	return anyFile(c.chart, func(c *chart.Chart) []*common.File { return c.Templates },
+		func(f *common.File) bool { return is(f.Data) })
+}
+
+// anyFile reports whether is returns true for one of the files of a chart, or of a dependency.
+func anyFile(c *chart.Chart, files func(*chart.Chart) []*common.File, is func(*common.File) bool) bool {
+	return slices.ContainsFunc(files(c), is) ||
+		slices.ContainsFunc(c.Dependencies(), func(d *chart.Chart) bool { return anyFile(d, files, is) })
+}
+
+// Mentions reports whether a template of a chart, or of a dependency, contains a word. If values is set, other files
+// count, too, except documentation.
+func (c *Chart) Mentions(word string, values bool) bool {
+	is := func(text []byte) bool { return containsWord(text, []byte(word)) }
+	return c.AnyTemplate(is) || values && c.Contains(is)
+}
+
+func containsWord(text, word []byte) bool {
+	for from := 0; ; {
+		i := bytes.Index(text[from:], word)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(word)
+		if (i == 0 || !letter(text[i-1])) && (end == len(text) || !letter(text[end])) {
+			return true
+		}
+		from = i + 1
 	}
-	return File{}
+}
+
+func letter(b byte) bool {
+	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+}
+
+// UsesWhole reports whether a template of a chart, or of a dependency, may use a map of a given name as a whole. Then
+// its text does not show which keys are read. This is so if the name has no field after it, or is in a text.
+func (c *Chart) UsesWhole(name string) bool {
+	quoted := regexp.QuoteMeta(name)
+	return c.AnyTemplate(regexp.MustCompile(`\.` + quoted + `(?:[^.A-Za-z0-9_]|\.[^A-Za-z_]|$)|["` + "`" + `]` + quoted + `["` + "`" + `]`).Match)
 }

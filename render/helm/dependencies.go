@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/Masterminds/semver/v3"
-	"go.yaml.in/yaml/v3"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 
@@ -15,16 +14,7 @@ import (
 )
 
 // Dependencies returns the dependencies that a chart declares. The list is shared: do not change it.
-func (c *Chart) Dependencies() []Dependency {
-	c.declared.once.Do(func() { c.declared.list = c.dependencies() })
-	return c.declared.list
-}
-
-// declarations caches the dependencies of a chart, because Chart.yaml is parsed again to find their lines.
-type declarations struct {
-	once sync.Once
-	list []Dependency
-}
+func (c *Chart) Dependencies() []Dependency { return c.declared() }
 
 func (c *Chart) dependencies() []Dependency {
 	file := "Chart.yaml"
@@ -34,8 +24,8 @@ func (c *Chart) dependencies() []Dependency {
 	lines := dependencyLines(file, c.files[file])
 	var list []Dependency
 	for i, d := range c.chart.Metadata.Dependencies {
-		one := Dependency{Name: d.Name, Alias: d.Alias, Version: d.Version, Repository: d.Repository,
-			Condition: d.Condition, Tags: slices.Clone(d.Tags), File: file, LockedVersion: c.locked(d)}
+		one := Dependency{Name: d.Name, Alias: d.Alias, Version: d.Version, Repository: d.Repository, File: file,
+			LockedVersion: c.locked(d)}
 		if i < len(lines) {
 			one.Line = lines[i]
 		}
@@ -94,8 +84,7 @@ func (c *Chart) with(deps map[string]*Chart) (*Chart, error) {
 	for _, d := range c.Dependencies() {
 		declared[d.Key()] = d
 	}
-	out := &Chart{chart: clone(c.chart), limits: c.limits, files: c.files, sources: maps.Clone(c.sources), sets: newSets(),
-		schemas: newSchemas()}
+	out := newChart(clone(c.chart), c.limits, c.files, maps.Clone(c.sources))
 	have := map[string]bool{}
 	for _, key := range slices.Sorted(maps.Keys(deps)) {
 		dep, ok := declared[key]
@@ -156,17 +145,12 @@ func (c *Chart) locked(d *chart.Dependency) string {
 
 func dependencyLines(file string, data []byte) []int {
 	documents, err := doc.Parse(file, data, doc.Limits{})
-	if err != nil || len(documents) == 0 || documents[0].Kind != yaml.MappingNode {
+	if err != nil || len(documents) == 0 {
 		return nil
 	}
 	var lines []int
-	for i := 0; i+1 < len(documents[0].Content); i += 2 {
-		if documents[0].Content[i].Value != "dependencies" {
-			continue
-		}
-		for _, entry := range documents[0].Content[i+1].Content {
-			lines = append(lines, entry.Line)
-		}
+	for _, entry := range doc.Items(documents[0], "dependencies") {
+		lines = append(lines, entry.Line)
 	}
 	return lines
 }

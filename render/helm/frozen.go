@@ -65,17 +65,13 @@ func (r *run) frozenFuncs() template.FuncMap {
 		"randAscii": printable()}
 	for name, alphabet := range alphabets {
 		f[name] = func(count int) (string, error) {
-			if err := r.make(count, 1); err != nil {
-				return "", err
-			}
-			return r.stream(name, count).text(max(count, 0), alphabet), nil
+			return r.sized(count, 1, func() string { return r.stream(name, count).text(max(count, 0), alphabet) })
 		}
 	}
 	f["randBytes"] = func(count int) (string, error) {
-		if err := r.make(count, 1); err != nil {
-			return "", err
-		}
-		return base64.StdEncoding.EncodeToString(r.stream("randBytes", count).bytes(count)), nil
+		return r.sized(count, 1, func() string {
+			return base64.StdEncoding.EncodeToString(r.stream("randBytes", count).bytes(count))
+		})
 	}
 	f["randInt"] = func(low, high int) (int, error) {
 		if high <= low {

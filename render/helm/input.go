@@ -131,7 +131,7 @@ func (c *Chart) input(o Options, r *run) (*Input, error) {
 }
 
 func (c *Chart) installable() error {
-	if c.Type() == "library" {
+	if c.chart.Metadata.Type == "library" {
 		return &Error{Cause: CauseLibrary, File: "Chart.yaml", Message: "is a library chart, which cannot be installed"}
 	}
 	if missing := c.Missing(); len(missing) > 0 {

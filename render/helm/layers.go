@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -86,10 +87,7 @@ func (l *Layers) markChart(c, real *chart.Chart) *chart.Chart {
 			continue
 		}
 		declared[d.Name] = true
-		key := d.Name
-		if d.Alias != "" {
-			key = d.Alias
-		}
+		key := cmp.Or(d.Alias, d.Name)
 		if below[key] == nil {
 			continue
 		}

@@ -180,20 +180,51 @@ func split(text string, yield func(offset int, document string)) {
 	}
 }
 
-// Text returns the manifests as `helm template` prints them.
-func (o *Output) Text() string {
-	var manifests, hooks strings.Builder
-	for _, m := range o.Manifests {
-		to := &manifests
-		if m.Hook {
-			to = &hooks
-		}
-		fmt.Fprintf(to, "---\n# Source: %s\n%s\n", m.Template, m.Text)
-	}
-	return strings.TrimSpace(manifests.String()) + "\n" + hooks.String()
-}
-
 func compareLookups(a, b Lookup) int {
 	return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// Helm parses each printed document to find its kind, which costs more than everything else in a chart with large
+// objects. Its order only depends on the kind. So Helm gets only the head of a document, where the head certainly has
+// the kind.
+
+// head returns the lines of a document with its kind and metadata. It returns the whole document if that has an unusual
+// style or may be a hook.
+func head(document string) string {
+	if strings.Contains(document, "helm.sh/hook") || strings.ContainsAny(document, "\t\r") || marked(document, '*') {
+		return document
+	}
+	var out strings.Builder
+	keep := false
+	for line := range strings.Lines(document) {
+		switch line[0] {
+		case ' ':
+		case '\n', '#':
+			continue
+		case '-': // a list may have the same indentation as its key
+			if !strings.HasPrefix(line, "- ") {
+				return document
+			}
+		default:
+			key, rest, ok := strings.Cut(line, ":")
+			if !ok || !isWord(key) || rest != "" && rest[0] != ' ' && rest[0] != '\n' {
+				return document
+			}
+			keep = key == "apiVersion" || key == "kind" || key == "metadata"
+		}
+		if keep {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+func isWord(text string) bool {
+	for _, c := range []byte(text) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return text != ""
 }

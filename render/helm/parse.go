@@ -20,8 +20,6 @@ type parsed struct {
 	asks asks
 }
 
-func newSets() *sets { return &sets{kept: map[string]parsed{}} }
-
 // keptSets is how many sets of subcharts are cached for one chart.
 const keptSets = 8
 

@@ -1,6 +1,18 @@
 package helm
 
-import release "helm.sh/helm/v4/pkg/release/v1"
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"text/template"
+	"time"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	release "helm.sh/helm/v4/pkg/release/v1"
+)
 
 // Test is the event of hooks that are tests.
 const Test = string(release.HookTest)
@@ -60,3 +72,185 @@ type Manifest struct {
 
 // Lookup is a look-up of a template in the cluster. An empty Name requests a list.
 type Lookup struct{ APIVersion, Kind, Namespace, Name string }
+
+// run is the state of one render.
+type run struct {
+	options  Options
+	limits   Limits
+	template string // the template that is executed
+	calls    map[string]int
+	frozen   map[string]bool
+	lookups  map[Lookup]bool // not answered completely
+	answered map[Lookup]bool // answered, perhaps in part
+	versions apiVersions
+	asks     asks
+	depth    int
+	printed  int
+	stopped  atomic.Bool // the caller no longer waits
+}
+
+func newRun(o Options) *run {
+	return &run{options: o, limits: o.Limits.withDefaults(), calls: map[string]int{}, frozen: map[string]bool{},
+		lookups: map[Lookup]bool{}, answered: map[Lookup]bool{}}
+}
+
+// Render renders a chart. The error is an *Error, also if ctx ends.
+func (c *Chart) Render(ctx context.Context, o Options) (*Output, error) {
+	type result struct {
+		out *Output
+		err error
+	}
+	r := newRun(o)
+	done := make(chan result, 1)
+	go func() {
+		out, err := guarded(func() (*Output, error) { return c.render(o, r) })
+		if e, ok := errors.AsType[*Error](err); ok && len(r.lookups)+len(r.answered) > 0 {
+			with := *e
+			with.Lookups = slices.SortedFunc(maps.Keys(r.lookups), compareLookups)
+			with.AnsweredLookups = slices.SortedFunc(maps.Keys(r.answered), compareLookups)
+			err = &with
+		}
+		done <- result{out, err}
+	}()
+	timer := time.NewTimer(r.limits.Time)
+	defer timer.Stop()
+	select {
+	case result := <-done:
+		return result.out, result.err
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	r.stopped.Store(true)
+	return nil, tooMuch("takes too long to render")
+}
+
+func (c *Chart) render(o Options, r *run) (*Output, error) {
+	in, err := c.input(o, r)
+	if err != nil {
+		return nil, err
+	}
+	set, err := c.sets.parsed(in)
+	if err != nil {
+		return nil, err
+	}
+	out := &Output{Files: map[string]string{}, Unvalidated: in.skipped}
+	root, err := set.Clone()
+	if err != nil {
+		return nil, &Error{Cause: CauseTemplate, Message: "has templates that cannot be copied"}
+	}
+	root.Option("missingkey=zero").Funcs(in.Funcs).Funcs(r.nesting(root, map[string]int{}))
+	for _, t := range in.Templates {
+		if t.Partial || o.Only != "" && t.Name != o.Only {
+			continue
+		}
+		in.Begin(t.Name)
+		t.Dot["Template"] = common.Values{"Name": t.Name, "BasePath": t.Base}
+		printed := &printer{run: r}
+		if err := root.ExecuteTemplate(printed, t.Name, t.Dot); err != nil {
+			return nil, in.failed(t.Name, err)
+		}
+		out.Files[t.Name] = strings.ReplaceAll(printed.String(), "<no value>", "")
+	}
+	out.Absent, out.Present, out.Listed = r.versions.absent(), r.versions.present(), r.asks.versions || r.versions.full()
+	out.Phased = r.asks.phase
+	out.Frozen = slices.Sorted(maps.Keys(r.frozen))
+	out.Lookups = slices.SortedFunc(maps.Keys(r.lookups), compareLookups)
+	out.AnsweredLookups = slices.SortedFunc(maps.Keys(r.answered), compareLookups)
+	if out.Manifests, err = in.manifests(out.Files, o); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// printer collects the output of a template, up to the limit of a run.
+type printer struct {
+	strings.Builder
+	run *run
+}
+
+// Write implements io.Writer.
+func (p *printer) Write(data []byte) (int, error) {
+	if err := p.run.print(len(data)); err != nil {
+		return 0, err
+	}
+	return p.Builder.Write(data)
+}
+
+// halt is an error that stops a run, whatever the template does.
+type halt struct{ error *Error }
+
+func (h *halt) Error() string { return h.error.Message }
+
+func halted(format string, args ...any) error {
+	var e *Error
+	errors.As(tooMuch(format, args...), &e)
+	return &halt{e}
+}
+
+func (r *run) alive() error {
+	if r.stopped.Load() {
+		return halted("takes too long to render")
+	}
+	return nil
+}
+
+// print counts printed or built bytes. Text that is included several times counts each time.
+func (r *run) print(size int) error {
+	if r.printed += size; r.printed > r.limits.Output*8 || size > r.limits.Output {
+		return halted("prints too much")
+	}
+	return r.alive()
+}
+
+// Limits for nested calls of include, tpl and template: in total and per name. The limit per name is Helm's.
+const (
+	deepest       = 1500
+	deepestOfName = 1000
+)
+
+// nesting returns the functions that execute templates. A template that tpl parses sees all templates around it; what
+// it defines is only visible inside.
+func (r *run) nesting(t *template.Template, names map[string]int) template.FuncMap {
+	return template.FuncMap{
+		"include": func(name string, dot any) (string, error) {
+			if t.Lookup(name) == nil {
+				return "", &refusal{CauseTemplate, "there is no template with the name " + name}
+			}
+			if names[name] > deepestOfName {
+				return "", halted("has a template that includes itself without end")
+			}
+			names[name]++
+			defer func() { names[name]-- }()
+			return r.nested(func(to *printer) error { return t.ExecuteTemplate(to, name, dot) })
+		},
+		"tpl": func(text string, dot any) (string, error) {
+			if !strings.Contains(text, "{{") {
+				return strings.ReplaceAll(text, "<no value>", ""), r.print(len(text))
+			}
+			own, err := t.Clone()
+			if err != nil {
+				return "", err
+			}
+			own.Option("missingkey=zero").Funcs(r.nesting(own, names))
+			own, asked, err := parseInto(own.New(t.Name()), text)
+			if err != nil {
+				return "", unparsedText(err)
+			}
+			r.asks.add(asked)
+			printed, err := r.nested(func(to *printer) error { return own.Execute(to, dot) })
+			return strings.ReplaceAll(printed, "<no value>", ""), err
+		},
+	}
+}
+
+func (r *run) nested(do func(to *printer) error) (string, error) {
+	if r.depth++; r.depth > deepest {
+		return "", halted("has templates that include each other without end")
+	}
+	defer func() { r.depth-- }()
+	printed := &printer{run: r}
+	if err := do(printed); err != nil {
+		return "", err
+	}
+	return printed.String(), nil
+}

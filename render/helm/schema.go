@@ -25,8 +25,6 @@ type schema struct {
 	outside  bool // refers to other documents
 }
 
-func newSchemas() *schemas { return &schemas{kept: map[*byte]*schema{}} }
-
 // validate checks the values against the schemas of a chart and of its subcharts, like Helm, which compiles them each
 // time. Schemas that refer to other documents are removed from the chart and returned: Helm would fetch these, or read
 // local files.

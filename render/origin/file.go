@@ -97,8 +97,8 @@ func (f *File) Scalar(line, column int, name string) bool {
 }
 
 // Find returns the place of the value at a path of the file's first document, or of its nearest existing parent. depth
-// is the number of keys that exist.
-func (f *File) Find(path []string) (p Place, depth int) {
+// is the number of keys that exist. With key, it is the place of the value's key.
+func (f *File) Find(path []string, key bool) (p Place, depth int) {
 	t := f.text(f.path)
 	p = Place{Path: f.path, StartLine: 1, EndLine: 1, How: Enclosing}
 	if len(t.documents()) == 0 {
@@ -106,7 +106,12 @@ func (f *File) Find(path []string) (p Place, depth int) {
 	}
 	steps, _ := resolve(content(t.documents()[0]), doc.Pointer(path...))
 	if len(steps) > 0 {
-		p = f.at(f.path, anchor(steps[len(steps)-1]), Writer, "")
+		last := steps[len(steps)-1]
+		n := anchor(last)
+		if key && len(steps) == len(path) && last.key != nil {
+			n = last.key
+		}
+		p = f.at(f.path, n, Writer, "")
 	}
 	if len(steps) < len(path) {
 		p.How = Enclosing
@@ -165,20 +170,4 @@ func (e *entries) add(key, value *yaml.Node) {
 			e.add(nil, c)
 		}
 	}
-}
-
-// FindKey is Find for the key of the value.
-func (f *File) FindKey(path []string) (p Place, depth int) {
-	p, depth = f.Find(path)
-	if depth < len(path) || depth == 0 {
-		return p, depth
-	}
-	n := content(f.text(f.path).documents()[0])
-	var key *yaml.Node
-	for _, name := range path {
-		if key, n = doc.Field(n, name); n == nil {
-			return p, depth
-		}
-	}
-	return f.at(f.path, key, Writer, ""), depth
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/resid"
 
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -114,35 +115,6 @@ func TestJSONPatchOperations(t *testing.T) {
 	}
 }
 
-func TestSplitPath(t *testing.T) {
-	for path, want := range map[string][]string{
-		"a.b":                        {"a", "b"},
-		`a.b\.c/d.e`:                 {"a", "b.c/d", "e"},
-		".a.b":                       {"a", "b"},
-		"a.[name=x.y].c":             {"a", "[name=x.y]", "c"},
-		"metadata.annotations.[x.y]": {"metadata", "annotations", "[x.y]"},
-	} {
-		if got := splitPath(path); !slices.Equal(got, want) {
-			t.Errorf("%s: got %q, want %q", path, got, want)
-		}
-	}
-}
-
-func TestSelects(t *testing.T) {
-	labels := parse(t, "{app: web, tier: front}")
-	for selector, want := range map[string]bool{
-		"": true, "app=web": true, "app==web": true, "app = web": true, "app=db": false, "app!=db": true, "app!=web": false,
-		"app": true, "!app": false, "none": false, "!none": true, "app=web,tier=front": true, "app=web,tier=back": false,
-	} {
-		if got := selects(selector, labels); got != want {
-			t.Errorf("%q: got %v", selector, got)
-		}
-	}
-	if selects("app=web", nil) {
-		t.Error("no labels match")
-	}
-}
-
 func TestSplitImage(t *testing.T) {
 	for ref, want := range map[string][3]string{
 		"a":                    {"a", "", ""},
@@ -197,9 +169,9 @@ func TestFieldSpecs(t *testing.T) {
 				"{field: x}}}"},
 		{"missing field is not created without create", fieldSpec{path: []string{"spec", "new"}}, yaml.ScalarNode, ""},
 		{"missing list is not created", fieldSpec{path: []string{"spec", "list[]", "field"}, create: true}, yaml.ScalarNode, ""},
-		{"another kind", fieldSpec{kind: "Service", path: []string{"kind"}}, 0, ""},
-		{"another group", fieldSpec{group: "batch", path: []string{"kind"}}, 0, ""},
-		{"another version", fieldSpec{version: "v2", path: []string{"kind"}}, 0, ""},
+		{"another kind", fieldSpec{Gvk: resid.Gvk{Kind: "Service"}, path: []string{"kind"}}, 0, ""},
+		{"another group", fieldSpec{Gvk: resid.Gvk{Group: "batch"}, path: []string{"kind"}}, 0, ""},
+		{"another version", fieldSpec{Gvk: resid.Gvk{Version: "v2"}, path: []string{"kind"}}, 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			i := newItem(parse(t, deployment), nil)
@@ -281,8 +253,9 @@ func TestFlowEnd(t *testing.T) {
 	for line, want := range map[string]int{
 		`{a: b}`: 7, `{a: "}", b: [1, {c: d}]} # x`: 25, `{a: it's}`: 10, `{a: b`: 0, `a: b`: 0, ``: 0, `}`: 0, `{a: '}'}`: 9,
 	} {
-		if got := flowEnd([]rune(line), 1); got != want {
-			t.Errorf("%s: got %d, want %d", line, got, want)
+		p, x := Place{Path: "x.yaml", StartLine: 1}, newTexts(func(string) ([]byte, error) { return []byte(line), nil })
+		if x.flow(&p, 1); p.EndColumn != want {
+			t.Errorf("%s: got %d, want %d", line, p.EndColumn, want)
 		}
 	}
 }

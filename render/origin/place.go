@@ -1,5 +1,12 @@
 package origin
 
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
 // How says how a place was found.
 type How string
 
@@ -41,3 +48,128 @@ type Link struct {
 	Role               string
 	Value              string // the value before it was replaced; empty where it is not known
 }
+
+// Span is a part of a field's text with its own place, like the tag of an image whose name an overlay replaced.
+type Span struct {
+	From, To int // bytes of the text
+	Place    Place
+}
+
+// Within returns the place of some bytes of the field's text: that of the span that contains all of them, else p
+// itself.
+func (p Place) Within(from, to int) Place {
+	for _, s := range p.Spans {
+		if from < to && s.From <= from && to <= s.To {
+			return s.Place
+		}
+	}
+	return p
+}
+
+// piece is a part of a scalar's text, and who wrote it.
+type piece struct {
+	text string
+	by   mark
+}
+
+// parts lists the pieces of a scalar's text in order.
+func (v *value) parts() []piece {
+	if v.pieces != nil {
+		return v.pieces
+	}
+	return []piece{{v.text, v.by}}
+}
+
+// compose changes a scalar in place to a text of several pieces. by wrote the last one.
+func (v *value) compose(pieces []piece, by mark) {
+	v.write(join(pieces), by)
+	if len(pieces) <= maxPieces {
+		v.pieces = pieces
+	}
+}
+
+// maxPieces limits the pieces of one text, because replacements can multiply them.
+const maxPieces = 64
+
+func join(pieces []piece) string {
+	var text strings.Builder
+	for _, p := range pieces {
+		text.WriteString(p.text)
+	}
+	return text.String()
+}
+
+// cut returns the pieces of some bytes of a text.
+func cut(pieces []piece, from, to int) (out []piece) {
+	at := 0
+	for _, p := range pieces {
+		start, end := max(from-at, 0), min(to-at, len(p.text))
+		if at += len(p.text); start < end {
+			out = append(out, piece{p.text[start:end], p.by.within(p.text, start, end)})
+		}
+	}
+	return out
+}
+
+// within limits a mark to some bytes of a text, if the mark's node, or its part, has that text.
+func (m mark) within(text string, from, to int) mark {
+	if m.node == nil || from == 0 && to == len(text) {
+		return m
+	}
+	whole := []rune(m.node.Value)
+	p := m.part
+	if p == (part{}) {
+		p.to = len(whole)
+	}
+	if p.to > len(whole) || string(whole[p.from:p.to]) != text {
+		return m
+	}
+	p.from += utf8.RuneCountInString(text[:from])
+	p.to = p.from + utf8.RuneCountInString(text[from:to])
+	m.part = p
+	return m
+}
+
+// elementIn returns the bounds of an element of a text that a delimiter separates. ok is false where the text has fewer
+// elements.
+func elementIn(text, delimiter string, index int) (from, to int, ok bool) {
+	for i := 0; ; i++ {
+		length := strings.Index(text[from:], delimiter)
+		switch {
+		case length < 0:
+			return from, len(text), i == index
+		case i == index:
+			return from, from + length, true
+		}
+		from += length + len(delimiter)
+	}
+}
+
+// spans returns the spans of a scalar, nil where all of it was written in one place.
+func (b *Build) spans(v *value) []Span {
+	if v == nil || len(v.pieces) < 2 || join(v.pieces) != v.text {
+		return nil
+	}
+	history := v.history()
+	var out []Span
+	at := 0
+	for _, p := range v.pieces {
+		from := at
+		first, last := strings.IndexFunc(p.text, isWord), strings.LastIndexFunc(p.text, isWord)
+		if at += len(p.text); !p.by.known() || first < 0 {
+			continue // unknown, or just a separator
+		}
+		if p.by.part != (part{}) { // leave out separators at the ends
+			_, size := utf8.DecodeRuneInString(p.text[last:])
+			p.by = p.by.within(p.text, first, last+size)
+		}
+		var before []link
+		if k := slices.IndexFunc(history, func(l link) bool { return l.node == p.by.node && l.path == p.by.path }); k >= 0 {
+			before = history[k+1:]
+		}
+		out = append(out, Span{from, at, b.place(p.by, before)})
+	}
+	return out
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

@@ -2,10 +2,13 @@ package origin
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/utils"
 
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -109,12 +112,10 @@ func (s *transformation) read(c config, by *mark) { by.how, by.role, by.step = W
 
 // selectedExactly returns the item that a replacement's source selects, without regular expressions.
 func selectedExactly(from *yaml.Node, items []*item) *item {
-	fits := func(field, have string) bool { want := doc.Text(from, field); return want == "" || want == have }
-	within := identity{namespace: doc.Text(from, "namespace")}
+	kind, name, within := gvkOf(from), doc.Text(from, "name"), identity{namespace: doc.Text(from, "namespace")}
 	for _, i := range items {
 		for _, id := range append([]identity{i.id()}, i.ids...) {
-			group, version := splitVersion(id.apiVersion)
-			if fits("group", group) && fits("version", version) && fits("kind", id.kind) && fits("name", id.name) &&
+			if id.gvk().IsSelected(&kind) && (name == "" || id.name == name) &&
 				(within.namespace == "" || within.effective() == id.effective()) {
 				return i
 			}
@@ -184,4 +185,193 @@ func scalarAncestor(v *value, path []string) *value {
 		}
 	}
 	return nil
+}
+
+// fieldPath walks a field path of replacements: keys, indexes, [key=expression] and *.
+type fieldPath struct {
+	create yaml.Kind // kind of missing values that are created; 0: none are
+	by     mark      // mark of created values
+}
+
+// splitPath splits a field path at dots, except dots in brackets or after a backslash.
+func splitPath(path string) []string { return utils.SmarterPathSplitter(path, ".") }
+
+// matches lists the values that a field path selects.
+func matches(v *value, path []string) []*value { return fieldPath{}.find(v, path) }
+
+func (f fieldPath) find(v *value, path []string) []*value {
+	if v == nil {
+		return nil
+	}
+	if len(path) == 0 {
+		return []*value{v}
+	}
+	token, rest := path[0], path[1:]
+	if v.kind == yaml.MappingNode {
+		child := v.get(bare(token))
+		if child == nil && f.create != 0 && token != "*" {
+			child = f.made(rest)
+			v.put(bare(token), child)
+		}
+		return f.find(child, rest)
+	}
+	if v.kind != yaml.SequenceNode {
+		return nil
+	}
+	var list []*value
+	key, want, isMatch := strings.Cut(strings.Trim(token, "[]"), "=")
+	switch k := index(token); {
+	case token == "*":
+		for _, item := range v.items {
+			list = append(list, f.find(item, rest)...)
+		}
+	case k >= 0:
+		if k == len(v.items) && f.create != 0 {
+			v.items = append(v.items, f.made(rest))
+		}
+		if k < len(v.items) {
+			return f.find(v.items[k], rest)
+		}
+	case isMatch && strings.HasPrefix(token, "["):
+		fits := matching(want)
+		for _, item := range v.items {
+			if key == "" && item.kind == yaml.ScalarNode && fits(item.text) {
+				list = append(list, item)
+			} else if field := item.get(key); field != nil && field.kind == yaml.ScalarNode && fits(field.text) {
+				list = append(list, f.find(item, rest)...)
+			}
+		}
+		if len(list) == 0 && f.create != 0 {
+			by := f.by
+			if before, _, ok := strings.Cut(by.node.Value, "="+want+"]"); ok {
+				from := len(before) + len("=")
+				by = by.within(by.node.Value, from, from+len(want))
+			}
+			item := scalarValue(want, by)
+			if key != "" {
+				item = mapValue(f.by)
+				item.put(key, scalarValue(want, by))
+			}
+			v.items = append(v.items, item)
+			return f.find(item, rest)
+		}
+	}
+	return list
+}
+
+// matching returns the test of an expression in brackets, which may match only part of a value.
+func matching(pattern string) func(string) bool {
+	re, err := regexp.Compile(pattern)
+	return func(s string) bool { return s == pattern || err == nil && re.MatchString(s) }
+}
+
+// made returns the value that is created for a missing one: a list, if an index follows.
+func (f fieldPath) made(rest []string) *value {
+	switch {
+	case len(rest) == 0:
+		return &value{kind: f.create}
+	case index(rest[0]) >= 0 || strings.HasPrefix(rest[0], "[") && strings.Contains(rest[0], "="):
+		return &value{kind: yaml.SequenceNode, by: f.by}
+	}
+	return mapValue(f.by)
+}
+
+// bare removes the brackets of a key that is in brackets because it contains dots.
+func bare(token string) string {
+	if len(token) > 2 && token[0] == '[' && token[len(token)-1] == ']' && !strings.Contains(token, "=") {
+		return token[1 : len(token)-1]
+	}
+	return token
+}
+
+// variable is an entry of vars, with the item that it reads.
+type variable struct {
+	name, field string
+	item        *item
+}
+
+// collectVars reads the vars of a layer (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/vars/).
+func (s *transformation) collectVars(l *Layer, items []*item) {
+	for _, n := range doc.Items(l.File.Node, "vars") {
+		_, ref := doc.Field(n, "objref")
+		v := variable{name: doc.Text(n, "name"),
+			field: cmp.Or(textAt(n, "fieldref", "fieldpath"), textAt(n, "fieldref", "fieldPath"), "metadata.name")}
+		for _, i := range items {
+			if namespace := doc.Text(ref, "namespace"); i.id().kind == doc.Text(ref, "kind") &&
+				i.known(doc.Text(ref, "name")) &&
+				(namespace == "" || slices.ContainsFunc(append(i.ids, i.id()),
+					func(id identity) bool { return id.effective() == namespace })) {
+				v.item = i
+				break
+			}
+		}
+		if v.item != nil && v.name != "" {
+			s.vars = append(s.vars, v)
+		}
+	}
+}
+
+// resolveVars replaces "$(NAME)" by the values of vars.
+func (s *transformation) resolveVars(items []*item, specs []fieldSpec) {
+	if len(s.vars) == 0 {
+		return
+	}
+	s.step++
+	for _, i := range items {
+		for _, f := range specs {
+			f.apply(i, 0, mark{}, func(v *value) {
+				s.resolveVar(v)
+				for _, field := range v.fields {
+					s.resolveVar(field.value)
+				}
+				for _, item := range v.items {
+					s.resolveVar(item)
+				}
+			})
+		}
+	}
+}
+
+// indexes matches indexes in a var's field path, as in "containers[0]".
+var indexes = regexp.MustCompile(`\[([0-9]+)\]`)
+
+func (s *transformation) resolveVar(v *value) {
+	if v.kind != yaml.ScalarNode || !strings.Contains(v.text, "$(") {
+		return
+	}
+	for _, x := range s.vars {
+		reference := "$(" + x.name + ")"
+		if !strings.Contains(v.text, reference) {
+			continue
+		}
+		found := matches(x.item.root, splitPath(indexes.ReplaceAllString(x.field, ".$1")))
+		if len(found) == 0 || found[0].kind != yaml.ScalarNode || found[0] == v {
+			continue
+		}
+		by := found[0].by
+		by.how, by.role, by.step = Writer, "vars", s.step
+		if v.text == reference {
+			v.write(found[0].text, by)
+		} else {
+			v.pieces = substituted(v, reference, piece{found[0].text, by})
+			v.text = strings.ReplaceAll(v.text, reference, found[0].text)
+			v.chain = append([]link{{by, found[0].text}}, v.chain...)
+		}
+	}
+}
+
+// substituted returns the pieces of a text with a piece in place of a reference; nil where there are too many.
+func substituted(v *value, reference string, to piece) (pieces []piece) {
+	if strings.Count(v.text, reference) > maxPieces {
+		return nil
+	}
+	at := 0
+	for between := range strings.SplitSeq(v.text, reference) {
+		if at > 0 {
+			pieces = append(pieces, to)
+		}
+		pieces = append(pieces, cut(v.parts(), at, at+len(between))...)
+		at += len(between) + len(reference)
+	}
+	return pieces
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+	"sigs.k8s.io/kustomize/kyaml/utils"
 
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -12,9 +14,9 @@ import (
 // fieldSpec is a field that a step writes in resources of some kinds
 // (https://github.com/kubernetes-sigs/kustomize/tree/master/examples/transformerconfigs).
 type fieldSpec struct {
-	group, version, kind string // empty: any
-	path                 []string
-	create               bool
+	resid.Gvk // empty fields: any
+	path      []string
+	create    bool
 }
 
 // specs has the field specs of each step, by its name in `configurations`.
@@ -24,8 +26,8 @@ type specs map[string][]fieldSpec
 func at(path string, create bool, kinds ...string) (list []fieldSpec) {
 	for _, kind := range kinds {
 		f := fieldSpec{path: strings.Split(path, "/"), create: create}
-		kind, f.version, _ = strings.Cut(kind, "/")
-		f.kind, f.group, _ = strings.Cut(kind, ".")
+		kind, f.Version, _ = strings.Cut(kind, "/")
+		f.Kind, f.Group, _ = strings.Cut(kind, ".")
 		list = append(list, f)
 	}
 	return list
@@ -127,28 +129,17 @@ func union(a, b []fieldSpec) []fieldSpec {
 }
 
 func (f fieldSpec) equal(other fieldSpec) bool {
-	return f.group == other.group && f.version == other.version && f.kind == other.kind && slices.Equal(f.path, other.path)
+	return f.Gvk == other.Gvk && slices.Equal(f.path, other.path)
 }
 
 // specsOf reads a list of field specs.
 func specsOf(list []*yaml.Node) (out []fieldSpec) {
 	for _, n := range list {
 		if path := strings.Trim(doc.Text(n, "path"), "/"); path != "" {
-			out = append(out, fieldSpec{group: doc.Text(n, "group"), version: doc.Text(n, "version"),
-				kind: doc.Text(n, "kind"),
-				path: splitSlashes(path), create: doc.Text(n, "create") == "true"})
+			out = append(out, fieldSpec{gvkOf(n), utils.PathSplitter(path, "/"), doc.Text(n, "create") == "true"})
 		}
 	}
 	return out
-}
-
-// splitSlashes splits a path at slashes without a backslash before them.
-func splitSlashes(path string) []string {
-	parts := strings.Split(strings.ReplaceAll(path, `\/`, "\x00"), "/")
-	for i := range parts {
-		parts[i] = strings.ReplaceAll(parts[i], "\x00", "/")
-	}
-	return parts
 }
 
 // configurations reads the files in the field configurations of a kustomization.
@@ -167,9 +158,7 @@ func (s *transformation) configurations(l *Layer) specs {
 
 // selects reports whether a spec applies to resources of a kind.
 func (f fieldSpec) selects(id identity) bool {
-	group, version := splitVersion(id.apiVersion)
-	return (f.kind == "" || f.kind == id.kind) && (f.group == "" || f.group == group) &&
-		(f.version == "" || f.version == version)
+	return id.gvk().IsSelected(&f.Gvk)
 }
 
 // apply calls set for each field of a resource that the spec selects. If the spec says create, a missing field is

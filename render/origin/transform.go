@@ -164,12 +164,8 @@ func (s *transformation) transform(l *Layer, items []*item, custom specs) []*ite
 	each("patchesStrategicMerge", "patch", func(c config) { items = s.patchStrategic(c, items) })
 	each("patches", "patch", func(c config) { items = s.patch(c, items) })
 	one("namespace", func(c config) { s.namespace(c, namespacing{specs: specs("namespace")}, items) })
-	one("namePrefix", func(c config) {
-		s.affix(c, specs("namePrefix"), true, items)
-	})
-	one("nameSuffix", func(c config) {
-		s.affix(c, specs("nameSuffix"), false, items)
-	})
+	one("namePrefix", func(c config) { s.affix(c, specs("namePrefix"), true, items) })
+	one("nameSuffix", func(c config) { s.affix(c, specs("nameSuffix"), false, items) })
 	each("labels", "labels", func(c config) { s.labels(c, specs, items) })
 	one("commonLabels", func(c config) { s.pairs(c, specs("commonLabels"), items) })
 	one("commonAnnotations", func(c config) { s.pairs(c, specs("commonAnnotations"), items) })

@@ -67,12 +67,7 @@ func charts(x *Index, dirs map[string]bool) []string {
 
 // isLibrary reports whether a chart is a library, which has no resources and cannot be installed.
 func isLibrary(x *Index, dir string) bool {
-	p := path.Join(dir, "Chart.yaml")
-	data, _, err := x.Tree().ReadFile(p)
-	if err != nil {
-		return false
-	}
-	documents, err := doc.Parse(p, data, x.options.Limits)
+	documents, err := x.parsed(path.Join(dir, "Chart.yaml"))
 	return err == nil && len(documents) > 0 && doc.Text(documents[0], "type") == "library"
 }
 
@@ -128,11 +123,7 @@ func (x *Index) readByTemplates(chart string) (list []*regexp.Regexp) {
 
 // holdsObjects reports whether a file contains objects for a cluster, or cannot be read.
 func (x *Index) holdsObjects(p string) bool {
-	data, _, err := x.Tree().ReadFile(p)
-	if err != nil {
-		return true
-	}
-	documents, err := doc.Parse(p, data, x.options.Limits)
+	documents, err := x.parsed(p)
 	return err != nil || slices.ContainsFunc(documents, func(d *yaml.Node) bool {
 		return doc.Text(d, "apiVersion") != "" && doc.Text(d, "kind") != ""
 	})

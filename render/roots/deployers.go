@@ -42,18 +42,22 @@ func NamesDeployers(text []byte) bool {
 
 // Deploying finds the files with objects of Argo CD and Flux that deploy something.
 type Deploying struct {
+	// Files lists the files with objects that deploy something, sorted. Some may not be manifests (see Manifest). Do not
+	// change the list.
+	Files func() []string
+	// Linked lists the paths through symlinks that lead to files with objects that may deploy something.
+	Linked func() []string
+
 	index    *Index
-	shaping  sync.Map        // by path: results of Shaping
-	files    func() []string // see Files
-	linked   func() []string // see Linked
+	shaping  sync.Map // by path: results of Shaping
 	printing func() printing
 	variable func() []*regexp.Regexp
 }
 
 func newDeploying(x *Index) *Deploying {
 	d := &Deploying{index: x}
-	d.files = sync.OnceValue(func() []string { return x.Noted(deployers, anyFolder) })
-	d.linked, d.variable = sync.OnceValue(d.findLinked), sync.OnceValue(d.findVariablePaths)
+	d.Files = sync.OnceValue(func() []string { return x.Noted(deployers, anyFolder) })
+	d.Linked, d.variable = sync.OnceValue(d.findLinked), sync.OnceValue(d.findVariablePaths)
 	d.printing = sync.OnceValue(d.findPrinting)
 	return d
 }
@@ -100,10 +104,6 @@ func noteDeployer(n *yaml.Node, note func(string)) bool {
 // Has reports whether a file has objects that deploy something.
 func (d *Deploying) Has(p string) bool { return d.index.HasNote(deployers, anyFolder, p) }
 
-// Files lists the files with objects that deploy something, sorted. Some may not be manifests (see Manifest). Do not
-// change the list.
-func (d *Deploying) Files() []string { return d.files() }
-
 // Sources lists the files with Flux sources of a kind, or for Secret those that may declare clusters to Argo CD, sorted.
 func (d *Deploying) Sources(kind string) []string { return d.index.Noted(deployers, kind) }
 
@@ -112,9 +112,6 @@ func (d *Deploying) Any() bool {
 	return len(d.index.options.Charts) > 0 || len(d.Files()) > 0 || len(d.index.Odd()) > 0 || len(d.Linked()) > 0 ||
 		len(d.Charts()) > 0 || len(d.printing().inflating) > 0
 }
-
-// Linked lists the paths through symlinks that lead to files with objects that may deploy something.
-func (d *Deploying) Linked() []string { return d.linked() }
 
 func (d *Deploying) findLinked() (list []string) {
 	notes := deployerNotes(d.index.options.Limits)
@@ -155,20 +152,11 @@ func (d *Deploying) findLinked() (list []string) {
 // Including returns the folders whose kustomization includes a file with objects that deploy something, directly or
 // not.
 func (d *Deploying) Including() map[string]bool {
-	taking := map[string]bool{}
+	taking := slices.Clone(d.printing().inflating)
 	for _, p := range d.Files() {
-		for _, dir := range d.index.IncludedBy(p) {
-			taking[dir] = true
-		}
+		taking = append(taking, d.index.IncludedBy(p)...)
 	}
-	for _, dir := range d.printing().inflating {
-		taking[dir] = true
-	}
-	out := map[string]bool{}
-	for _, dir := range d.index.Ancestors(taking) {
-		out[dir] = true
-	}
-	return out
+	return setOf(d.index.Ancestors(setOf(taking)))
 }
 
 // Matches reports whether a glob matches a file with objects of Argo CD or Flux.
@@ -226,4 +214,170 @@ func (d *Deploying) Generating(kind string, names []string) []Root {
 		}
 	}
 	return d.index.rootsOver(dirs)
+}
+
+// printing has the charts whose files contain an API group of objects that deploy something, so that they may print
+// such objects.
+type printing struct {
+	charts    []Root   // not inside another chart, and not rendered by a live kustomization
+	inflating []string // folders whose kustomization renders one of these charts
+}
+
+// Charts lists the charts that may print objects of Argo CD and Flux that deploy something, sorted. Such objects may
+// also deploy the charts.
+func (d *Deploying) Charts() []Root { return d.printing().charts }
+
+// findPrinting searches the texts of charts, without rendering them.
+func (d *Deploying) findPrinting() (out printing) {
+	x, dirs := d.index, map[string]bool{}
+	for _, p := range x.Noted(deployers, anyFolder, anyGroup) {
+		for _, dir := range Upwards(path.Dir(p)) {
+			first, _, below := strings.Cut(strings.TrimPrefix(p, dir+"/"), "/")
+			if (!below || slices.Contains(ownFolders, first)) && x.HasChart(dir) {
+				dirs[dir] = true
+			}
+		}
+	}
+	for dir := range dirs {
+		out.inflating = append(out.inflating, x.InflatedBy(dir)...)
+	}
+	slices.Sort(out.inflating)
+	for _, dir := range charts(x, dirs) {
+		out.charts = append(out.charts, Root{Path: dir, Kind: Chart})
+	}
+	out.charts = x.Chosen(out.charts)
+	return out
+}
+
+// variable matches a variable of Flux in a path
+// (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution).
+var variable = regexp.MustCompile(`\$\{[^{}]*\}`)
+
+// MayDeploy reports whether a Kustomization of Flux may deploy the folder of a root, because its path has variables
+// that only the cluster substitutes. With which patches and in which namespace is not known then.
+func (d *Deploying) MayDeploy(root Root) bool {
+	return matchesAny(d.variable(), root.Path)
+}
+
+func (d *Deploying) findVariablePaths() (list []*regexp.Regexp) {
+	for _, p := range d.Files() {
+		data, _, err := d.index.Tree().ReadFile(p)
+		if err != nil || !strings.Contains(string(data), "${") {
+			continue
+		}
+		documents, err := doc.Parse(p, data, d.index.options.Limits)
+		if err != nil {
+			continue
+		}
+		for node := range doc.Objects(documents) {
+			group, _, _ := strings.Cut(doc.Text(node, "apiVersion"), "/")
+			_, spec := doc.Field(node, "spec")
+			if group != "kustomize.toolkit.fluxcd.io" {
+				continue
+			}
+			if folder := variableFolder(doc.Text(spec, "path")); folder != nil {
+				list = append(list, folder)
+			}
+		}
+	}
+	return list
+}
+
+// maxVariablePath limits the length in bytes of a path with variables.
+const maxVariablePath = 4096
+
+// variableFolder returns an expression for the folders that a path with variables may be; nil where it has none.
+func variableFolder(dir string) *regexp.Regexp {
+	const mark = "\x00"
+	if len(dir) > maxVariablePath || !variable.MatchString(dir) {
+		return nil
+	}
+	plain := strings.TrimLeft(path.Clean("/"+variable.ReplaceAllString(dir, mark)), "/")
+	folder, err := regexp.Compile("^" + strings.ReplaceAll(regexp.QuoteMeta(plain), mark, ".*") + "$")
+	if err != nil {
+		return nil
+	}
+	return folder
+}
+
+// shaping are the fields of a kustomization that change the content of its resources. The name counts, because Argo CD
+// reads parameter files by the name of an Application.
+var shaping = []string{"patches", "patchesStrategicMerge", "patchesJson6902", "replacements", "transformers", "vars",
+	"configurations", "components", "namePrefix", "nameSuffix"}
+
+// Shapes reports whether the kustomization of a folder changes the content of its resources. more are names of further
+// fields that count.
+func (d *Deploying) Shapes(dir string, more ...string) bool {
+	f, err := d.index.Kustomization(dir)
+	return f != nil && err == nil && (slices.Contains(d.index.Odd(), dir) || hasAny(f, append(more, shaping...)...))
+}
+
+// hasAny reports whether a kustomization has one of some fields.
+func hasAny(f *kustomization.File, fields ...string) bool {
+	return slices.ContainsFunc(fields, func(name string) bool {
+		_, v := doc.Field(f.Node, name)
+		return v != nil
+	})
+}
+
+// Shaping lists the roots that change the content of a file. If there are any, plain lists the roots that include it
+// unchanged.
+func (d *Deploying) Shaping(p string) (shaping, plain []Root) {
+	known, ok := d.shaping.Load(p)
+	if !ok {
+		shaping, plain = d.findShaping(p)
+		known, _ = d.shaping.LoadOrStore(p, [2][]Root{shaping, plain})
+	}
+	list := known.([2][]Root)
+	return slices.Clip(list[0]), slices.Clip(list[1])
+}
+
+func (d *Deploying) findShaping(p string) (shaping, plain []Root) {
+	taking := map[string]bool{}
+	for _, dir := range d.index.IncludedBy(p) {
+		if d.index.IsLive(dir) {
+			taking[dir] = true
+		}
+	}
+	if len(taking) == 0 {
+		return nil, nil
+	}
+	var more []string
+	if d.index.MentionsIn(p, "HelmRelease") { // its chart is rendered for its namespace
+		more = []string{"namespace"}
+	}
+	shapes := map[string]bool{}
+	for _, dir := range d.index.Ancestors(taking) {
+		if d.Shapes(dir, more...) {
+			shapes[dir] = true
+		}
+	}
+	shaping = d.index.rootsOver(shapes)
+	plain = slices.DeleteFunc(d.index.rootsOver(taking), func(r Root) bool { return slices.Contains(shaping, r) })
+	if len(shaping) == 0 {
+		return nil, nil
+	}
+	return shaping, plain
+}
+
+// OddRoots lists the roots whose objects may have kinds that no manifest contains: patches change them (see
+// graph.Graph.Odd), or a chart prints them.
+func (d *Deploying) OddRoots() []Root {
+	return d.index.rootsOver(setOf(append(d.index.Odd(), d.printing().inflating...)))
+}
+
+// rootsOver lists the kustomizations that are roots and are or include one of some folders.
+func (x *Index) rootsOver(dirs map[string]bool) (list []Root) {
+	for _, dir := range x.TopLevel(dirs, x.Selects) {
+		list = append(list, Root{Path: dir})
+	}
+	return list
+}
+
+func setOf(list []string) map[string]bool {
+	set := make(map[string]bool, len(list))
+	for _, s := range list {
+		set[s] = true
+	}
+	return set
 }

@@ -217,3 +217,106 @@ func (x *Index) Excluded(changed, links []string) []Root {
 // MayDeploy reports whether something may deploy the manifests of a folder without a kustomization: it is a root, or
 // there are objects of Argo CD or Flux.
 func (x *Index) MayDeploy(dir string) bool { return x.Deploying.Any() || len(x.manifests(dir, 1)) > 0 }
+
+// isBelow reports whether a folder is inside another one.
+func isBelow(dir, other string) bool {
+	return dir != other && (other == "." || strings.HasPrefix(dir, other+"/"))
+}
+
+// isData reports whether a manifest is only data of a generator, and not deployed itself. This is so if all manifests
+// of its folder are used as data by live kustomizations above, now and in the earlier tree, and nothing deploys the
+// folder. Data of the kustomization at the top of the repository does not count.
+func (x *Index) isData(p string) bool {
+	dir := path.Dir(p)
+	return !x.filter.isDeployed(dir) && x.isDataOfOne(p) && x.onlyData(dir) &&
+		(x.options.Before == nil || x.options.Before.onlyData(dir))
+}
+
+// onlyData reports whether all manifests of a folder are data. It is true where there are none.
+func (x *Index) onlyData(dir string) bool {
+	known, ok := x.dataFolders.Load(dir)
+	if !ok {
+		entries, _ := x.Tree().ReadDir(dir) // nil where the folder does not exist
+		known = !slices.ContainsFunc(entries, func(e tree.Entry) bool {
+			p := path.Join(dir, e.Name)
+			return e.Kind != tree.Dir && graph.IsManifestName(p) && x.holdsObjects(p) && !x.isDataOfOne(p)
+		})
+		x.dataFolders.Store(dir, known)
+	}
+	return known.(bool)
+}
+
+// isDataOfOne reports whether a live kustomization in a folder above uses a file as data of a generator.
+func (x *Index) isDataOfOne(p string) bool {
+	return slices.ContainsFunc(x.NamedBy(p), func(dir string) bool {
+		f, err := x.Kustomization(dir)
+		return dir != "." && isBelow(path.Dir(p), dir) && f != nil && err == nil && x.IsLive(dir) &&
+			slices.ContainsFunc(f.Refs, func(r kustomization.Ref) bool {
+				named, ok := tree.Clean(path.Join(dir, r.Value))
+				return ok && named == p && r.Role == kustomization.Data
+			})
+	})
+}
+
+// Declaring lists the kustomizations that are roots and may have objects of a kind, and the manifests that may have
+// such objects and are part of their folder's root, both sorted. What objects of Argo CD and Flux deploy is not listed.
+func (x *Index) Declaring(kind string) (kustomizations []Root, files []string) {
+	dirs := map[string]bool{}
+	for _, p := range x.Mentions(kind) {
+		switch {
+		case kustomization.IsFileName(p):
+			dirs[path.Dir(p)] = true
+		case x.Unreferenced(p):
+			files = append(files, p)
+		default:
+			for _, dir := range x.IncludedBy(p) {
+				dirs[dir] = true
+			}
+		}
+	}
+	for dir := range dirs {
+		if !x.IsLive(dir) {
+			delete(dirs, dir)
+		}
+	}
+	kustomizations = x.rootsOver(dirs)
+	slices.SortFunc(kustomizations, Compare)
+	return kustomizations, files
+}
+
+// Included lists the folders and the files that the kustomization of a folder includes, directly or not.
+func (x *Index) Included(dir string) (dirs, files []string) {
+	seen := map[string]bool{dir: true}
+	for queue := []string{dir}; len(queue) > 0; queue = queue[1:] {
+		f, err := x.Kustomization(queue[0])
+		if f == nil || err != nil {
+			continue
+		}
+		for _, ref := range f.Refs {
+			if ref.Role != kustomization.Resource && ref.Role != kustomization.Component || kustomization.Remote(ref.Value) {
+				continue
+			}
+			named, ok := tree.Clean(path.Join(f.Dir, ref.Value))
+			if !ok {
+				continue
+			}
+			real, e, err := x.Tree().Lookup(named)
+			switch {
+			case err != nil || seen[real]:
+			case e.Kind == tree.Dir:
+				seen[real] = true
+				dirs, queue = append(dirs, real), append(queue, real)
+			default:
+				seen[real] = true
+				files = append(files, real)
+			}
+		}
+	}
+	return dirs, files
+}
+
+// Includes reports whether a root includes the kustomization of another root, which may be of an earlier or later tree.
+func (x *Index) Includes(root, part Root) bool {
+	return root.Kind == Kustomization && part.Kind == Kustomization && root.Path != part.Path &&
+		slices.Contains(x.Ancestors(map[string]bool{part.Path: true}), root.Path)
+}

@@ -19,10 +19,7 @@ const maxLinkSteps = 8
 // aliases lists the paths through symlinks to changed files, and the targets of changed symlinks. A symlink to one of
 // its own parent folders is skipped.
 func (x *Index) aliases(changed, links []string) (list []string) {
-	is := map[string]bool{}
-	for _, l := range links {
-		is[l] = true
-	}
+	is := setOf(links)
 	var leads [][2]string // pairs of a symlink and its target
 	for _, l := range x.Links() {
 		real, e, err := x.Tree().Lookup(l)

@@ -3,12 +3,9 @@ package roots
 import (
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 
 	"github.com/lintel-bot/lintel/render/doc"
@@ -142,13 +139,8 @@ func (c *contents) addRef(out *content, f *kustomization.File, ref kustomization
 	case e.Kind == tree.Dir:
 		below := c.contentOf(real, above)
 		out.open = out.open || below.open
-		changed := func(fields ...string) bool {
-			k, err := c.index.Kustomization(real)
-			return k != nil && err == nil && slices.ContainsFunc(fields, func(name string) bool {
-				_, v := doc.Field(k.Node, name)
-				return v != nil
-			})
-		}
+		k, err := c.index.Kustomization(real)
+		changed := func(fields ...string) bool { return k != nil && err == nil && hasAny(k, fields...) }
 		renamed, moved := changed("namePrefix", "nameSuffix"), changed("namespace")
 		labeled := changed("labels", "commonLabels", "commonAnnotations", "patches", "patchesStrategicMerge", "components")
 		for _, one := range below.list {
@@ -158,13 +150,18 @@ func (c *contents) addRef(out *content, f *kustomization.File, ref kustomization
 	}
 }
 
-// identities lists the objects of a file.
-func (x *Index) identities(p string) (list []identity) {
+// parsed returns the documents of a file.
+func (x *Index) parsed(p string) ([]*yaml.Node, error) {
 	data, _, err := x.Tree().ReadFile(p)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	documents, err := doc.Parse(p, data, x.options.Limits)
+	return doc.Parse(p, data, x.options.Limits)
+}
+
+// identities lists the objects of a file.
+func (x *Index) identities(p string) (list []identity) {
+	documents, err := x.parsed(p)
 	if err != nil {
 		return nil
 	}
@@ -196,27 +193,14 @@ func (c *content) any(patches []identity) bool {
 	})
 }
 
-// selected reports whether a patch's target can match something
-// (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/).
+// selected reports whether a patch's target can match something.
 func (c *content) selected(target *yaml.Node) bool {
-	text := func(name string) string { return strings.TrimSpace(doc.Text(target, name)) }
-	selector := types.Selector{
-		ResId: resid.ResId{Gvk: resid.Gvk{Group: text("group"), Version: text("version"), Kind: text("kind")},
-			Name: text("name"), Namespace: text("namespace")},
-		LabelSelector: text("labelSelector"), AnnotationSelector: text("annotationSelector"),
-	}
-	match, err := types.NewSelectorRegex(&selector)
+	match, err := kustomization.NewSelector(target)
 	if err != nil {
 		return true // the build reports the error
 	}
 	return c.open || slices.ContainsFunc(c.list, func(o identity) bool {
 		return match.MatchGvk(o.gvk) && (o.renamed || match.MatchName(o.name)) &&
-			(o.moved || match.MatchNamespace(o.namespace)) &&
-			(o.labeled || matches(selector.LabelSelector, o.labels) && matches(selector.AnnotationSelector, o.annotations))
+			(o.moved || match.MatchNamespace(o.namespace)) && (o.labeled || match.MatchLabels(o.labels, o.annotations))
 	})
-}
-
-func matches(selector string, values map[string]string) bool {
-	s, err := labels.Parse(selector)
-	return err != nil || s.Matches(labels.Set(values))
 }

@@ -23,12 +23,15 @@ const PolicyTestName = "kyverno-test.yaml"
 // deployed.
 type PolicyTests struct{ index *Index }
 
-// policyTests are notes: for each file or folder, the tests beside or above that use it as a resource, and with the
-// prefix named those that contain its path in any field.
+// policyTests are notes: for each file or folder, the tests beside or above that use it as a resource, and with a prefix
+// those that use it otherwise.
 const policyTests = "policy test"
 
-// named is the prefix of keys for paths in any field.
-const named = "\x00named "
+// Prefixes of keys.
+const (
+	named    = "\x00named "    // the path is in any field
+	excepted = "\x00excepted " // a policy test uses it as an exception
+)
 
 // fixtureFields returns the fields in which a test file names its input: of a policy test, of a Chainsaw test
 // (https://kyverno.github.io/chainsaw/latest/configuration/) at any depth, and the folders of a KUTTL suite
@@ -51,19 +54,13 @@ func policyTestNotes(limits doc.Limits) graph.Notes {
 		if fixtureFields(p) != nil {
 			note(anyTest)
 		}
-		eachNamed(p, data, limits, func(at string, resource bool) {
-			if resource {
-				note(at)
-			} else {
-				note(named + at)
-			}
-		})
+		eachNamed(p, data, limits, func(at, prefix string) { note(prefix + at) })
 	}}
 }
 
-// eachNamed visits the paths beside or below a test that it contains: its resources, and other values with the name of
-// a manifest.
-func eachNamed(p string, data []byte, limits doc.Limits, visit func(at string, resource bool)) {
+// eachNamed visits the paths beside or below a test that it contains, with the prefixes of their keys: its resources, the
+// exceptions of a policy test, and other values with the name of a manifest.
+func eachNamed(p string, data []byte, limits doc.Limits, visit func(at, prefix string)) {
 	fields := fixtureFields(p)
 	if fields == nil {
 		return
@@ -74,22 +71,26 @@ func eachNamed(p string, data []byte, limits doc.Limits, visit func(at string, r
 	}
 	dir, chainsaw := path.Dir(p), slices.Contains(fields, "file")
 	for _, document := range documents {
-		below := func(n *yaml.Node, resource bool) {
-			at, ok := tree.Clean(path.Join(dir, n.Value))
-			if ok && at != dir && (dir == "." || strings.HasPrefix(at, dir+"/")) {
-				visit(at, resource)
+		below := func(n *yaml.Node, prefix string) {
+			if at, ok := tree.Clean(path.Join(dir, n.Value)); ok && isBelow(at, dir) {
+				visit(at, prefix)
 			}
 		}
 		eachField(document, !chainsaw, func(name string, value *yaml.Node) {
 			if slices.Contains(fields, name) {
-				eachScalar(value, func(item *yaml.Node) { below(item, true) })
+				eachScalar(value, func(item *yaml.Node) { below(item, "") })
 			}
 		})
 		eachScalar(document, func(n *yaml.Node) {
 			if graph.IsManifestName(n.Value) {
-				below(n, false)
+				below(n, named)
 			}
 		})
+		for _, item := range doc.Items(document, "exceptions") {
+			if path.Base(p) == PolicyTestName {
+				below(item, excepted)
+			}
+		}
 	}
 }
 
@@ -120,12 +121,13 @@ const anyTest = "\x00any"
 // Of returns the test that uses a file as input, so that it is not deployed; empty where none does. A test may claim
 // files in its folder and below if nothing else there may be deployed, now and in the earlier tree. So a new test
 // cannot hide deployed files. A test at the top of the repository claims none.
-func (t PolicyTests) Of(p string) string { return t.owner(policyTests, p) }
+func (t PolicyTests) Of(p string) string { return t.owner("", p) }
 
-// owner returns the first noted test of a file, or of a folder that contains it, that may claim the file.
-func (t PolicyTests) owner(of, p string) string {
+// owner returns the first test that is noted with a prefix for a file, or for a folder that contains it, and that may
+// claim the file.
+func (t PolicyTests) owner(prefix, p string) string {
 	for at := p; at != "."; at = path.Dir(at) {
-		for _, test := range t.index.Noted(of, at) {
+		for _, test := range t.index.Noted(policyTests, prefix+at) {
 			if t.owns(path.Dir(test)) && !t.index.filter.isDeployed(path.Dir(p)) {
 				return test
 			}
@@ -196,8 +198,11 @@ func (t PolicyTests) Names(test string) (files []string) {
 		return nil
 	}
 	folders := map[string]bool{}
-	eachNamed(test, data, t.index.options.Limits, func(at string, resource bool) {
-		if _, e, err := t.index.Tree().Lookup(at); err == nil && e.Kind == tree.Dir && resource && !folders[at] {
+	eachNamed(test, data, t.index.options.Limits, func(at, prefix string) {
+		if prefix == excepted {
+			return
+		}
+		if _, e, err := t.index.Tree().Lookup(at); err == nil && e.Kind == tree.Dir && prefix == "" && !folders[at] {
 			folders[at] = true
 			filesBelow(t.index.Tree(), at, &files)
 		}
@@ -214,33 +219,5 @@ func deployable(o identity) bool {
 		!strings.HasSuffix(o.gvk.Group, ".kyverno.io") && o.gvk.Group != "admissionregistration.k8s.io"
 }
 
-// policyTestExceptions are notes: for each file or folder, the policy tests beside or above that use it as an
-// exception.
-const policyTestExceptions = "policy test exceptions"
-
-// exceptionNotes reads the exceptions of policy tests.
-func exceptionNotes(limits doc.Limits) graph.Notes {
-	return graph.Notes{Of: policyTestExceptions, Read: func(p string, data []byte, note func(string)) {
-		if path.Base(p) != PolicyTestName {
-			return
-		}
-		documents, err := doc.Parse(p, data, limits)
-		if err != nil {
-			return
-		}
-		dir := path.Dir(p)
-		for _, document := range documents {
-			for _, item := range doc.Items(document, "exceptions") {
-				named, ok := tree.Clean(path.Join(dir, item.Value))
-				if ok && named != dir && (dir == "." || strings.HasPrefix(named, dir+"/")) {
-					note(named)
-				}
-			}
-		}
-	}}
-}
-
 // OfAny returns the policy test that uses a file as a resource or as an exception, empty where none does.
-func (t PolicyTests) OfAny(p string) string {
-	return cmp.Or(t.owner(policyTestExceptions, p), t.Of(p))
-}
+func (t PolicyTests) OfAny(p string) string { return cmp.Or(t.owner(excepted, p), t.Of(p)) }

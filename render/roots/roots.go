@@ -76,7 +76,7 @@ type Index struct {
 // repository could not be read, or if a glob of the options is invalid. Errors of single files are found with their
 // folder.
 func Open(t *tree.Tree, o Options, c *graph.Cache) (*Index, error) {
-	notes := []graph.Notes{deployerNotes(o.Limits), policyTestNotes(o.Limits), exceptionNotes(o.Limits)}
+	notes := []graph.Notes{deployerNotes(o.Limits), policyTestNotes(o.Limits)}
 	g, err := graph.Build(t, graph.Options{Limits: o.Limits, Marks: o.Marks, Notes: notes}, c)
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package trial
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -117,16 +116,6 @@ func (r *Release) named(out *helm.Output, of func(helm.Manifest) bool) map[strin
 				objects[Name(object)] = object
 			}
 		}
-	}
-	return objects
-}
-
-// InOrder returns the objects that a template printed, in the order of its output.
-func (r *Release) InOrder(out *helm.Output, template string) (objects []*yaml.Node) {
-	list := slices.DeleteFunc(slices.Clone(out.Manifests), func(m helm.Manifest) bool { return m.Template != template })
-	slices.SortStableFunc(list, func(a, b helm.Manifest) int { return a.Offset - b.Offset })
-	for _, m := range list {
-		objects = append(objects, m.Objects(r.limits)...)
 	}
 	return objects
 }

@@ -1,9 +1,8 @@
 package trace
 
 import (
-	"maps"
 	"reflect"
-	"strings"
+	"slices"
 )
 
 // key returns an argument as a string, as sprig does for keys.
@@ -144,123 +143,6 @@ func (t *table) below(m value) *node {
 	return m.sh.mix()
 }
 
-func deepCopied(c *call) taint {
-	c.copied(value{c.out, c.args[0].sh}, c.args[0], 0)
-	return c.args[0].sh
-}
-
-// copied gives a copy, and everything in it, the origins of the original.
-func (c *call) copied(to, from value, depth int) {
-	a, b := concrete(to.rv), concrete(from.rv)
-	if a.Kind() != b.Kind() || depth > 100 {
-		return
-	}
-	c.step()
-	switch a.Kind() {
-	case reflect.Map:
-		if a.IsNil() || b.IsNil() || a.UnsafePointer() == b.UnsafePointer() {
-			return
-		}
-		info := &mapInfo{org: c.below(from)}
-		if src := c.mapOf(b); src != nil {
-			info.over = maps.Clone(src.over)
-		}
-		c.setMap(a, info)
-		for _, k := range sortedKeys(a) {
-			c.copied(c.at(to, k), c.at(from, k), depth+1)
-		}
-	case reflect.Slice:
-		if a.Len() == 0 || a.Len() != b.Len() || a.UnsafePointer() == b.UnsafePointer() {
-			return
-		}
-		info := &sliceInfo{org: from.sh.mix()}
-		if src := c.sliceOf(b); src != nil {
-			info.org, info.elems = src.org, src.elems
-		}
-		c.setSlice(a, info)
-		for i := range a.Len() {
-			c.copied(c.index(to, i), c.index(from, i), depth+1)
-		}
-	}
-}
-
-// ended handles first and last.
-func ended(c *call) taint {
-	l := c.args[0]
-	n := concrete(l.rv).Len()
-	switch {
-	case n == 0:
-		return c.mixed()
-	case strings.HasSuffix(c.name, "ast"):
-		return c.elem(l, n-1)
-	}
-	return c.elem(l, 0)
-}
-
-const maxMatched = 2000
-
-// gathered finds the elements of a result among the arguments and their elements, or as parts of the last argument.
-// Each of them is used once, in order.
-func gathered(c *call) taint {
-	var from []value
-	for _, a := range c.args {
-		rv := concrete(a.rv)
-		switch {
-		case rv.Kind() == reflect.Slice:
-			for i := range rv.Len() {
-				from = append(from, c.index(a, i))
-			}
-		case rv.Kind() == reflect.Map:
-			for _, k := range sortedKeys(rv) {
-				if v := c.at(a, k); c.name == "keys" {
-					from = append(from, value{reflect.ValueOf(k), c.entry(a, k).key})
-				} else {
-					from = append(from, v)
-				}
-			}
-		}
-		if c.name != "concat" {
-			a.sh = c.place(a)
-			from = append(from, a)
-		}
-	}
-	out := concrete(c.out)
-	if out.Kind() != reflect.Slice || out.Len()*len(from) > maxMatched*maxMatched {
-		return c.mixed()
-	}
-	org := c.mixed().org
-	info := &sliceInfo{org: org}
-	used := make([]bool, len(from))
-	start, behind := 0, 0
-	whole, of := c.subject()
-	for i := range out.Len() {
-		e := out.Index(i)
-		sh := taint{org: org, derived: true}
-		if s, is := asString(e); is {
-			if at := strings.Index(whole[behind:], s); at >= 0 {
-				sh = of.sub(len(whole), behind+at, behind+at+len(s))
-				behind += at + len(s)
-			}
-		}
-		for k := range from {
-			j := (start + k) % len(from)
-			if !used[j] && identical(e, from[j].rv) {
-				sh, used[j], start = from[j].sh, true, j+1
-				break
-			}
-		}
-		info.elems = append(info.elems, sh)
-	}
-	// A result that is an argument, or a part of one, keeps its origins.
-	for _, a := range c.args {
-		if out.Len() > 0 && identical(a.rv, out) {
-			return a.sh
-		}
-	}
-	c.setSlice(out, info)
-	return taint{org: org}
-}
-
 // identical reports whether two values are the same scalar or the same container.
 func identical(a, b reflect.Value) bool {
 	a, b = concrete(a), concrete(b)
@@ -276,4 +158,106 @@ func identical(a, b reflect.Value) bool {
 		return a.Len() == b.Len() && (a.Len() == 0 || a.UnsafePointer() == b.UnsafePointer())
 	}
 	return a.Type() == b.Type() && a.Comparable() && a.Equal(b)
+}
+
+// before is a value of a map, and its origin, before a merge.
+type before struct {
+	v    reflect.Value
+	e    entry
+	kids map[string]before
+	own  bool // it is a map
+	org  *node
+}
+
+func (c *call) snapshot(v value, e entry, depth int) before {
+	b := before{v: concrete(v.rv), e: e}
+	if b.v.Kind() != reflect.Map || b.v.Type().Key().Kind() != reflect.String || depth > 100 {
+		return b
+	}
+	c.step()
+	b.own, b.org = true, c.below(v)
+	b.kids = make(map[string]before, b.v.Len())
+	for _, k := range sortedKeys(b.v) {
+		ke := c.entry(v, k)
+		b.kids[k] = c.snapshot(value{c.at(v, k).rv, ke.val}, ke, depth+1)
+	}
+	return b
+}
+
+// merging records the values in maps before a merge. It returns the handler that afterwards finds which of these each
+// entry of the result came from.
+func merging(c *call) handler {
+	c.changes(c.args[0])
+	var from []before
+	var more feeds
+	for _, a := range c.args {
+		from = append(from, c.snapshot(a, entry{val: a.sh}, 0))
+		more = more.instead(a.sh.cond)
+		if info := c.mapOf(a.rv); info != nil {
+			more = more.add(info.org).add(info.like).join(info.feeds)
+		}
+	}
+	if c.name == "mergeOverwrite" || c.name == "mustMergeOverwrite" {
+		slices.Reverse(from)
+	}
+	return func(c *call) taint {
+		c.merged(value{c.out, taint{}}, from, 0)
+		if info := c.mapOf(c.out); info != nil {
+			info.feeds = more
+		}
+		return c.args[0].sh
+	}
+}
+
+// merged records the origins of a merged map. from are the maps that were merged, the strongest first.
+func (c *call) merged(v value, from []before, depth int) {
+	rv := concrete(v.rv)
+	if rv.Kind() != reflect.Map || rv.IsNil() || depth > 100 {
+		return
+	}
+	c.step()
+	info := &mapInfo{}
+	for _, b := range from {
+		if b.org != nil {
+			info.org = b.org
+			break
+		}
+	}
+	for _, k := range sortedKeys(rv) {
+		held := concrete(c.at(value{rv: rv}, k).rv)
+		var with []before
+		for _, b := range from {
+			if kid, ok := b.kids[k]; ok {
+				with = append(with, kid)
+			}
+		}
+		if e, ok := c.winner(held, with, depth); ok {
+			info.set(k, e)
+		}
+	}
+	c.setMap(rv, info)
+}
+
+func (c *call) winner(held reflect.Value, with []before, depth int) (entry, bool) {
+	if held.Kind() == reflect.Map {
+		var maps []before
+		for _, b := range with {
+			if b.own {
+				maps = append(maps, b)
+			}
+		}
+		if len(maps) > 0 {
+			c.merged(value{rv: held}, maps, depth+1)
+			return maps[0].e, true
+		}
+	}
+	for _, b := range with {
+		if identical(held, b.v) {
+			return b.e, true
+		}
+	}
+	if len(with) > 0 {
+		return with[0].e, true
+	}
+	return entry{}, false
 }
