@@ -137,8 +137,7 @@ type function struct {
 }
 
 // functions returns the known functions by name. The result of any other function has the origins of all arguments, and so
-// have the scalars in a list that it returns; maps keep theirs, by identity. A handler is kept if without it at least 0.1 %
-// of the fields of public charts have another origin.
+// have the scalars in a list that it returns; maps keep theirs, by identity.
 func functions() map[string]function {
 	out := map[string]function{}
 	for _, some := range []struct {
@@ -163,7 +162,10 @@ func functions() map[string]function {
 		{function{taint: dug}, "dig"},
 		{function{taint: dict}, "dict"},
 		{function{taint: picked}, "pick omit"},
+		{function{taint: ended}, "first last"},
 		{function{taint: listed}, "list tuple"},
+		{function{taint: gathered}, "splitList keys values pluck rest initial append push prepend concat reverse uniq " +
+			"without compact slice chunk sortAlpha toStrings"},
 		{function{taint: setKey, kept: true}, "set unset"},
 		{function{before: merging, kept: true}, "merge mergeOverwrite"},
 		{function{taint: lookedUp, kept: true}, "lookup"},

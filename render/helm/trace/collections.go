@@ -3,6 +3,7 @@ package trace
 import (
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // key returns an argument as a string, as sprig does for keys.
@@ -141,6 +142,83 @@ func (t *table) below(m value) *node {
 		return info.org
 	}
 	return m.sh.mix()
+}
+
+// ended handles first and last.
+func ended(c *call) taint {
+	l := c.args[0]
+	n := concrete(l.rv).Len()
+	switch {
+	case n == 0:
+		return c.mixed()
+	case strings.HasSuffix(c.name, "ast"):
+		return c.elem(l, n-1)
+	}
+	return c.elem(l, 0)
+}
+
+const maxMatched = 2000
+
+// gathered finds the elements of a result among the arguments and their elements, or as parts of the last argument.
+// Each of them is used once, in order.
+func gathered(c *call) taint {
+	var from []value
+	for _, a := range c.args {
+		rv := concrete(a.rv)
+		switch {
+		case rv.Kind() == reflect.Slice:
+			for i := range rv.Len() {
+				from = append(from, c.index(a, i))
+			}
+		case rv.Kind() == reflect.Map:
+			for _, k := range sortedKeys(rv) {
+				if v := c.at(a, k); c.name == "keys" {
+					from = append(from, value{reflect.ValueOf(k), c.entry(a, k).key})
+				} else {
+					from = append(from, v)
+				}
+			}
+		}
+		if c.name != "concat" {
+			a.sh = c.place(a)
+			from = append(from, a)
+		}
+	}
+	out := concrete(c.out)
+	if out.Kind() != reflect.Slice || out.Len()*len(from) > maxMatched*maxMatched {
+		return c.mixed()
+	}
+	org := c.mixed().org
+	info := &sliceInfo{org: org}
+	used := make([]bool, len(from))
+	start, behind := 0, 0
+	whole, of := c.subject()
+	for i := range out.Len() {
+		e := out.Index(i)
+		sh := taint{org: org, derived: true}
+		if s, is := asString(e); is {
+			if at := strings.Index(whole[behind:], s); at >= 0 {
+				sh = of.sub(len(whole), behind+at, behind+at+len(s))
+				behind += at + len(s)
+			}
+		}
+		for k := range from {
+			j := (start + k) % len(from)
+			if !used[j] && identical(e, from[j].rv) {
+				sh, used[j], start = from[j].sh, true, j+1
+				break
+			}
+		}
+		info.elems = append(info.elems, sh)
+	}
+	// A result that is an argument, or a part of one, keeps its origins.
+	for _, a := range c.args {
+		if out.Len() > 0 && identical(a.rv, out) {
+			return a.sh
+		}
+	}
+	c.setSlice(out, info)
+	return taint{org: org}
 }
 
 // identical reports whether two values are the same scalar or the same container.
