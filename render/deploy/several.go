@@ -10,12 +10,19 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// ambiguous is an object that refers to one of several objects of a name that differ, often one for each cluster, or an
-// ApplicationSet that selects clusters.
+// ambiguous is an object that refers to others, or an ApplicationSet that selects clusters. What it deploys is settled when it
+// is known how the others reach which clusters.
 type ambiguous struct {
 	object  gitops.Object
-	from    *Deployment     // deploys the object; nil: it is in a file
-	context []gitops.Object // that the object may refer to
+	from    *Deployment // deploys the object; nil: it is in a file
+	context *referred
+	differs bool // it refers to one of several objects of a name that differ, often one for each cluster
+}
+
+// referred are the objects that those found together may refer to.
+type referred struct {
+	objects []gitops.Object
+	changed map[gitops.Reference]bool // those that deployments change, without namespaces
 }
 
 // isAbout reports whether a problem is in the object.
@@ -35,7 +42,8 @@ type settled struct {
 }
 
 // settle evaluates the ambiguous objects again, for each cluster that they are deployed to: only objects that are not
-// certainly in another cluster count. What differs by cluster becomes a deployment for each. It returns the new ones.
+// certainly in another cluster count, and they count as they are deployed. What differs by cluster becomes a deployment for
+// each. It returns the new ones.
 func (w *worklist) settle() (added []*Deployment) {
 	if len(w.several) == 0 {
 		return nil
@@ -45,7 +53,21 @@ func (w *worklist) settle() (added []*Deployment) {
 	var list []settled
 	var again []ambiguous
 	all, in := w.sorted(), map[string][]gitops.Cluster{} // in: the clusters of the context, by file and root
+	known := map[*referred]*referred{}
 	for _, a := range w.several {
+		if !a.selects() {
+			if known[a.context] == nil {
+				known[a.context] = w.asDeployed(a.context.objects)
+			}
+			if as := known[a.context]; a.differs || slices.ContainsFunc(a.object.Refs, func(ref gitops.Reference) bool {
+				return as.changed[ref] || ref.Kind == "HelmChart" || ref.Kind == "ExternalArtifact"
+			}) && len(as.changed) > 0 {
+				a.context = as
+			} else {
+				again = append(again, a)
+				continue
+			}
+		}
 		s, ok := w.settled(a, all, in)
 		if ok {
 			list = append(list, s)
@@ -89,11 +111,11 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 		return out, false
 	}
 	if a.selects() {
-		out.context = w.selectableBy(own, in)
-		if slices.EqualFunc(out.context, a.context, gitops.Object.Is) {
+		out.context = &referred{objects: w.selectableBy(own, in)}
+		if slices.EqualFunc(out.context.objects, a.context.objects, gitops.Object.Is) {
 			return out, false
 		}
-		out.found, out.problems = w.deployments(append([]gitops.Object{a.object}, out.context...), nil)
+		out.found, out.problems = w.deployments(append([]gitops.Object{a.object}, out.context.objects...), nil)
 		return out, !slices.ContainsFunc(out.found, func(d gitops.Deployment) bool { return d.Suspended })
 	}
 	type evaluated struct {
@@ -102,9 +124,9 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 	}
 	var results []evaluated
 	clusters := w.reaches(own)
-	context, fewer := make([][]gitops.Object, len(clusters)), false
+	context, fewer := make([][]gitops.Object, len(clusters)), len(a.context.changed) > 0
 	for i, c := range clusters {
-		for _, o := range a.context {
+		for _, o := range a.context.objects {
 			if !w.isApart(o, c, in) {
 				context[i] = append(context[i], o)
 			} else if slices.Contains(a.object.Refs, gitops.Reference{Kind: o.Kind, Name: o.Name}) {
@@ -142,6 +164,44 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 		}
 	}
 	return out, true
+}
+
+// asDeployed returns objects that others refer to as they are deployed: where live deployments change them, what these
+// render counts instead.
+func (w *worklist) asDeployed(objects []gitops.Object) *referred {
+	out, read := &referred{changed: map[gitops.Reference]bool{}}, map[string]bool{}
+	for _, o := range objects {
+		if strings.Contains(o.From(), by) {
+			out.objects = append(out.objects, o)
+			continue
+		}
+		changes, as := false, []gitops.Object(nil)
+		for _, one := range w.taking(o.File, w.index.Touched([]string{o.File}, nil)) {
+			if !w.isLive(one) {
+				continue
+			}
+			key, whole := o.Kind+" "+o.File+" "+one.id, false
+			if one.Changes(o) {
+				found := w.rendered(one.root(), []string{o.Kind})
+				for _, x := range found.objects {
+					if x.File == o.File && !read[key] {
+						as = append(as, x)
+						out.changed[gitops.Reference{Kind: x.Kind, Name: x.Name}] = true
+					}
+				}
+				changes, whole, read[key] = true, found.whole, true
+				out.changed[gitops.Reference{Kind: o.Kind, Name: o.Name}] = true
+			}
+			if !whole {
+				as = append(as, o.In(From(one.named())))
+			}
+		}
+		if !changes {
+			as = []gitops.Object{o}
+		}
+		out.objects = append(out.objects, as...)
+	}
+	return out
 }
 
 // isApart reports whether an object that others refer to is certainly in another cluster.

@@ -46,8 +46,8 @@ type worklist struct {
 	byOrder   *ordered      // made of byID on first use, nil after byID has changed
 	leaving   []*Deployment // whose sources leave out part of their folder
 	waiting   []*Deployment // whose objects are suspended
-	several   []ambiguous
-	selection *selection // see selectable; nil: not known
+	several   []ambiguous   // what is to be evaluated again: see settle
+	selection *selection    // see selectable; nil: not known
 	problems  []gitops.Problem
 }
 
@@ -201,17 +201,17 @@ func (w *worklist) below(one *Deployment) []string {
 	return files[first:last]
 }
 
-// add adds what objects deploy. from is the deployment that renders the objects, nil where they are in files; context
+// add adds what objects deploy. from is the deployment that renders the objects, nil where they are in files; beside
 // returns other rendered objects that those of Flux may refer to. add returns the new deployments. again has the
 // deployments among from and its deployers that the objects only repeat.
-func (w *worklist) add(from *Deployment, objects []gitops.Object, context func() []gitops.Object) (
+func (w *worklist) add(from *Deployment, objects []gitops.Object, beside func() []gitops.Object) (
 	added []*Deployment, again map[*Deployment]bool,
 ) {
 	if len(objects) == 0 {
 		return nil, nil
 	}
 	wanted := map[string][]string{} // by kind, the names that these objects refer to
-	flux, sets, others := false, false, []gitops.Object(nil)
+	flux, sets, others, flagged := false, false, []gitops.Object(nil), map[gitops.Reference]bool{}
 	for _, o := range objects {
 		sets = sets || o.Kind == "ApplicationSet"
 		for _, ref := range o.Refs {
@@ -221,7 +221,7 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, context func()
 	}
 	if flux {
 		_, kinds := gitops.Kinds()
-		read := context()
+		read := beside()
 		others = append(slices.Clone(read), slices.DeleteFunc(w.lookUp(kinds, wanted), func(o gitops.Object) bool {
 			return slices.ContainsFunc(read, o.Same)
 		})...)
@@ -229,9 +229,13 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, context func()
 	if sets { // their generators select clusters
 		others = append(others, w.selectable().objects...)
 	}
-	found, problems := w.deployments(slices.Concat(objects, others), func(o gitops.Object) {
-		w.several = append(w.several, ambiguous{o, from, others})
-	})
+	found, problems := w.deployments(slices.Concat(objects, others), func(o gitops.Object) { flagged[o.Reference()] = true })
+	context := &referred{objects: others}
+	for _, o := range objects {
+		if differs := flagged[o.Reference()]; differs || len(o.Refs) > 0 {
+			w.several = append(w.several, ambiguous{o, from, context, differs})
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.enterFound(found, problems, from)

@@ -1,7 +1,10 @@
 package gitops
 
 import (
+	"bytes"
+	"encoding/json"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -230,6 +233,36 @@ func (o Overrides) Entries(key string) (list []Entry) {
 		}
 	}
 	return list
+}
+
+// Changes reports whether a deployment may change an object on its way to the cluster, besides its labels and annotations.
+func (d *Deployment) Changes(o Object) bool {
+	if d.Substitute.Active() {
+		if data, err := json.Marshal(o.root()); err != nil || bytes.Contains(data, []byte("${")) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(d.Overrides.Edits, func(e edit) bool {
+		switch e.Key {
+		case "namespace":
+			return e.Value.text() != o.Namespace
+		case "images", "replicas", "labels", "commonLabels", "commonAnnotations":
+			return false
+		case "patches", "patchesJson6902", "patchesStrategicMerge":
+			return slices.ContainsFunc(e.Value.Items, func(item *field) bool { return patchesKind(item, o.Kind) })
+		}
+		return true
+	})
+}
+
+// patchesKind reports whether an entry of patches may be for a kind, which its target names with a regular expression.
+func patchesKind(item *field, kind string) bool {
+	if of := item.text("target", "kind"); of != "" {
+		re, err := regexp.Compile("^(?:" + of + ")$")
+		return err != nil || re.MatchString(kind)
+	}
+	text := item.text() + item.text("patch")
+	return item.present("target") || text == "" || strings.Contains(text, kind)
 }
 
 // Where returns the place of the first edit.
