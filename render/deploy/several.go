@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -22,6 +23,7 @@ type ambiguous struct {
 // referred are the objects that those found together may refer to.
 type referred struct {
 	objects []gitops.Object
+	names   map[gitops.Reference]bool // what is referred to, without namespaces
 	changed map[gitops.Reference]bool // those that deployments change, without namespaces
 }
 
@@ -57,7 +59,7 @@ func (w *worklist) settle() (added []*Deployment) {
 	for _, a := range w.several {
 		if !a.selects() {
 			if known[a.context] == nil {
-				known[a.context] = w.asDeployed(a.context.objects)
+				known[a.context] = w.asDeployed(a.context)
 			}
 			if as := known[a.context]; a.differs || slices.ContainsFunc(a.object.Refs, func(ref gitops.Reference) bool {
 				return as.changed[ref] || ref.Kind == "HelmChart" || ref.Kind == "ExternalArtifact"
@@ -168,23 +170,25 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 
 // asDeployed returns objects that others refer to as they are deployed: where live deployments change them, what these
 // render counts instead.
-func (w *worklist) asDeployed(objects []gitops.Object) *referred {
+func (w *worklist) asDeployed(context *referred) *referred {
 	out, read := &referred{changed: map[gitops.Reference]bool{}}, map[string]bool{}
-	for _, o := range objects {
-		if strings.Contains(o.From(), by) {
+	_, kinds := gitops.Kinds()
+	for _, o := range context.objects {
+		if strings.Contains(o.From(), by) || o.Kind != "ArtifactGenerator" && !context.names[gitops.Reference{Kind: o.Kind, Name: o.Name}] {
 			out.objects = append(out.objects, o)
 			continue
 		}
 		changes, as := false, []gitops.Object(nil)
+		variables := sync.OnceValue(o.HasVariables)
 		for _, one := range w.taking(o.File, w.index.Touched([]string{o.File}, nil)) {
 			if !w.isLive(one) {
 				continue
 			}
 			key, whole := o.Kind+" "+o.File+" "+one.id, false
-			if one.Changes(o) {
-				found := w.rendered(one.root(), []string{o.Kind})
+			if one.Substitute.Active() && variables() || one.Edits(o.Kind, o.Namespace) {
+				found := w.rendered(one.root(), kinds)
 				for _, x := range found.objects {
-					if x.File == o.File && !read[key] {
+					if x.File == o.File && x.Kind == o.Kind && !read[key] {
 						as = append(as, x)
 						out.changed[gitops.Reference{Kind: x.Kind, Name: x.Name}] = true
 					}

@@ -230,8 +230,16 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, beside func() 
 		others = append(others, w.selectable().objects...)
 	}
 	found, problems := w.deployments(slices.Concat(objects, others), func(o gitops.Object) { flagged[o.Reference()] = true })
-	context := &referred{objects: others}
+	context := &referred{objects: others, names: map[gitops.Reference]bool{}}
+	for _, o := range others {
+		for _, ref := range o.Refs { // of a HelmChart
+			context.names[ref] = true
+		}
+	}
 	for _, o := range objects {
+		for _, ref := range o.Refs {
+			context.names[ref] = true
+		}
 		if differs := flagged[o.Reference()]; differs || len(o.Refs) > 0 {
 			w.several = append(w.several, ambiguous{o, from, context, differs})
 		}

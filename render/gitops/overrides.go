@@ -235,21 +235,23 @@ func (o Overrides) Entries(key string) (list []Entry) {
 	return list
 }
 
-// Changes reports whether a deployment may change an object on its way to the cluster, besides its labels and annotations.
-func (d *Deployment) Changes(o Object) bool {
-	if d.Substitute.Active() {
-		if data, err := json.Marshal(o.root()); err != nil || bytes.Contains(data, []byte("${")) {
-			return true
-		}
-	}
+// HasVariables reports whether a text of the object may have variables that Flux substitutes.
+func (o Object) HasVariables() bool {
+	data, err := json.Marshal(o.root())
+	return err != nil || bytes.Contains(data, []byte("${"))
+}
+
+// Edits reports whether the object of a deployment may change other objects of a kind, besides their labels and annotations. in
+// is their namespace.
+func (d *Deployment) Edits(kind, in string) bool {
 	return slices.ContainsFunc(d.Overrides.Edits, func(e edit) bool {
 		switch e.Key {
 		case "namespace":
-			return e.Value.text() != o.Namespace
+			return e.Value.text() != in
 		case "images", "replicas", "labels", "commonLabels", "commonAnnotations":
 			return false
 		case "patches", "patchesJson6902", "patchesStrategicMerge":
-			return slices.ContainsFunc(e.Value.Items, func(item *field) bool { return patchesKind(item, o.Kind) })
+			return slices.ContainsFunc(e.Value.Items, func(item *field) bool { return patchesKind(item, kind) })
 		}
 		return true
 	})
@@ -258,6 +260,9 @@ func (d *Deployment) Changes(o Object) bool {
 // patchesKind reports whether an entry of patches may be for a kind, which its target names with a regular expression.
 func patchesKind(item *field, kind string) bool {
 	if of := item.text("target", "kind"); of != "" {
+		if regexp.QuoteMeta(of) == of {
+			return of == kind
+		}
 		re, err := regexp.Compile("^(?:" + of + ")$")
 		return err != nil || re.MatchString(kind)
 	}
