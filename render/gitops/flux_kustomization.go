@@ -24,12 +24,6 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 	d := r.fluxDeployment(root, Flux)
 	d.PathWhere, d.Recreate = spec.position("path"), spec.truth("force")
 	d.Unpruned = spec.text("prune") == "false"
-	switch spec.text("deletionPolicy") {
-	case "", "MirrorPrune":
-		d.Orphans = d.Unpruned
-	case "Orphan":
-		d.Orphans = true
-	}
 	// Flux joins the path below the source's root, wherever it points.
 	dir, ok := tree.Clean(strings.TrimLeft(path.Clean("/"+spec.text("path")), "/"))
 	if dir == "" || !ok {
