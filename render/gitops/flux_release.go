@@ -36,12 +36,17 @@ func (r *reader) helmRelease(root *field) *Problem {
 	}
 	at := r.fluxDeployment(root, FluxHelm)
 	at.Release, out.Chart, at.PathWhere = out, chart, chart.Named
+	if chart.Want.Kind == remote.Chart {
+		out.ChartName = cmp.Or(chart.Want.Name, path.Base(chart.Want.URL))
+	}
 	if chart.Here() {
 		r.reads(chart.Folder)
 		if problem := r.charted(chart, at); problem != nil {
 			return problem
 		}
 		at.Path = chart.Folder
+		file, _ := r.readFile(path.Join(chart.Folder, "Chart.yaml"))
+		out.ChartName = first(file).text("name")
 		out.reads(r.readsChart(chart.Folder)...)
 	}
 	namespace := spec.get("targetNamespace")
@@ -57,6 +62,8 @@ func (r *reader) helmRelease(root *field) *Problem {
 	if namespace != nil {
 		out.NamespaceWhere = namespace.position()
 	}
+	out.Storage, out.StorageWhere = cmp.Or(spec.text("storageNamespace"), r.object.Namespace), spec.position("storageNamespace")
+	out.InPlace = spec.text("upgrade", "chartNameChangeStrategy") == "InPlaceUpdate"
 	at.Namespace, at.NamespaceWhere, at.Created = out.Namespace, out.NamespaceWhere, fluxNamespace(spec)
 	out.SkipCRDs = spec.text("install", "crds") == "Skip" || spec.truth("install", "skipCRDs") &&
 		spec.text("install", "crds") == ""
