@@ -76,7 +76,7 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 			d.External.Where = at
 		}
 	}
-	d.Overrides = fluxOverrides(spec)
+	d.Overrides = r.fluxOverrides(root, spec)
 	if post := spec.get("postBuild"); post.present() {
 		d.Substitute = r.substitution(post)
 	}
@@ -280,21 +280,32 @@ func valuesOf(f *field) map[string]Value {
 }
 
 // fluxOverrides turns the fields of a Kustomization into edits of the folder's kustomization.
-func fluxOverrides(spec *field) Overrides {
+func (r *reader) fluxOverrides(root, spec *field) Overrides {
 	var o Overrides
 	o.take(setField, "namespace", spec.get("targetNamespace"), flags{})
 	o.take(setField, "namePrefix", spec.get("namePrefix"), flags{})
 	o.take(setField, "nameSuffix", spec.get("nameSuffix"), flags{})
 	o.take(appendItems, "patches", spec.get("patches"), flags{})
 	o.take(appendItems, "components", spec.get("components"), flags{Optional: spec.truth("ignoreMissingComponents")})
-	// The two older lists have patches as objects, but a kustomization has them as text.
-	o.take(appendItems, "patchesStrategicMerge", spec.get("patchesStrategicMerge").each(encoded), flags{})
-	o.take(appendItems, "patchesJson6902", spec.get("patchesJson6902").each(func(p *field) *field {
-		if operations := p.get("patch"); operations != nil && operations.List {
-			p = p.with(encoded(operations), "patch")
+	// The two older lists are only in beta versions of the API. They have patches as objects, but a kustomization as text.
+	for _, key := range []string{"patchesStrategicMerge", "patchesJson6902"} {
+		list := spec.get(key)
+		switch version := root.text("apiVersion"); {
+		case list == nil:
+		case !strings.Contains(version, "beta"):
+			r.problem(problemAt(list.position(), Suspicious, "%.80s has no field %s: Flux does not apply these patches. Write them "+
+				"under patches", version, key))
+		case key == "patchesStrategicMerge":
+			o.take(appendItems, key, list.each(encoded), flags{})
+		default:
+			o.take(appendItems, key, list.each(func(p *field) *field {
+				if operations := p.get("patch"); operations != nil && operations.List {
+					p = p.with(encoded(operations), "patch")
+				}
+				return p
+			}), flags{})
 		}
-		return p
-	}), flags{})
+	}
 	o.take(mergeByName, "images", spec.get("images"), flags{})
 	return o
 }
