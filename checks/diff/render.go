@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"path"
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
@@ -104,7 +105,7 @@ func (s Sides) Standalone(ctx context.Context, known []*Root) (list []*Root, _ e
 func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	out := &Root{Root: root}
 	inBase, inHead := !s.All && s.Trees.Base.Roots.Has(root), s.Trees.Head.Roots.Has(root)
-	if !inHead && inBase && s.Trees.Base.Roots.IsAdopted(root, s.Trees.Head.Roots) {
+	if !inHead && inBase && (s.Trees.Base.Roots.IsAdopted(root, s.Trees.Head.Roots) || s.released(root)) {
 		inBase = false // nothing deployed it
 	}
 	if inHead && !s.All && s.Trees.Head.Roots.IsAbandoned(root, s.Trees.Base.Roots) {
@@ -206,6 +207,13 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		at.place(p)
 	}
 	return out, nil
+}
+
+// released reports whether the base deploys a chart nowhere, and the head has it in releases only. What it prints by itself was in
+// no cluster.
+func (s Sides) released(root roots.Root) bool {
+	return root.Kind == roots.Chart && root.Object == "" && len(s.Trees.Base.Roots.Placement(root).Clusters) == 0 &&
+		s.Trees.Head.Blob(path.Join(root.Path, "Chart.yaml")) != "" && s.Trees.Head.Roots.Deploying.Any()
 }
 
 // concernsMore reports whether the change touches a file that a root names and that its partial rendering did not read, as something
