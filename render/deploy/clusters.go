@@ -252,13 +252,14 @@ func (s *Set) Outlives(one *Deployment, later *Set) bool {
 // Uninstalls reports whether Flux uninstalls the release of a deployment when it applies a later tree: the HelmRelease goes, or
 // it is for another release.
 func (s *Set) Uninstalls(one *Deployment, later *Set) bool {
-	if one.Kind != gitops.FluxHelm {
+	clusters := s.found().reaches(one)
+	if one.Kind != gitops.FluxHelm || len(clusters) == 0 {
 		return false
 	}
 	stays := slices.ContainsFunc(later.found().sorted(), func(now *Deployment) bool {
 		return now.Object.Is(one.Object) && !now.Reinstalls(&one.Deployment) && slices.ContainsFunc(later.found().reaches(now),
 			func(c gitops.Cluster) bool {
-				return slices.ContainsFunc(s.found().reaches(one), func(was gitops.Cluster) bool { return was.MayBecome(c) })
+				return slices.ContainsFunc(clusters, func(was gitops.Cluster) bool { return was.MayBecome(c) })
 			})
 	})
 	return !stays && !later.IsUnseen(one) && !s.Outlives(one, later)
