@@ -176,11 +176,6 @@ const (
 // Reference identifies the object that deploys something.
 type Reference struct{ Kind, Namespace, Name string }
 
-// Is reports whether two references are to the same object. Where one has no namespace, its kustomization may set it.
-func (r Reference) Is(other Reference) bool {
-	return r.Kind == other.Kind && r.Name == other.Name && sameNamespace(r.Namespace, other.Namespace)
-}
-
 // String returns the kind, and the name with its namespace.
 func (r Reference) String() string {
 	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")

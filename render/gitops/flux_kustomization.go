@@ -268,6 +268,11 @@ func (r *reader) artifact(name, namespace, dir string) fluxSource {
 // sameNamespace compares namespaces. An empty one matches any, because the kustomization of the object may set it.
 func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
 
+// Is reports whether two references are to the same object. Where one has no namespace, its kustomization may set it.
+func (r Reference) Is(other Reference) bool {
+	return r.Kind == other.Kind && r.Name == other.Name && sameNamespace(r.Namespace, other.Namespace)
+}
+
 func valuesOf(f *field) map[string]Value {
 	if f == nil || len(f.Keys) == 0 {
 		return nil
