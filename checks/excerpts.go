@@ -58,7 +58,7 @@ func excerpts(trees *diff.Trees, files *maskedFiles, rep *report.Report) (out ma
 		}
 	}
 	for _, n := range rep.NotChecked {
-		add(n.Path, n.Line, n.Line, 0, false)
+		add(n.Path, n.Line, n.Line, 0, n.Side == report.Base)
 	}
 	for _, c := range rep.Causes {
 		add(c.Path, c.Line, c.Line, 0, false)

@@ -83,7 +83,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	}
 	asking, not, advice := builtin.Deployments(ctx, out.sides)
 	out.asking, out.notChecked = asking, append(out.notChecked, not...)
-	out.notChecked = append(out.notChecked, builtin.Unrendered(t.Head.Roots, out.list, out.notChecked)...)
+	out.notChecked = append(out.notChecked, builtin.Unrendered(out.sides, out.roots, out.list, out.notChecked)...)
 	out.warnings = append(out.warnings, advice...)
 	if out.every = out.roots; chosen != nil {
 		out.narrow(chosen)

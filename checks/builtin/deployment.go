@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"reflect"
@@ -80,36 +81,51 @@ func knownProblems(before, now []gitops.Problem) func(gitops.Problem) (gitops.Pr
 }
 
 // Unrendered lists changed objects that deploy something which Lintel does not render, or that changed their source
-// from this repository to another. It uses the rendered objects, since overlays and substitutions change them.
-func Unrendered(set *deploy.Set, pairs []*diff.Pair, known []report.NotChecked) (not []report.NotChecked) {
+// from this repository to another, and removed ones if what they deployed is not known: it goes with them, unless they leave
+// it in the cluster. It uses the rendered objects, since overlays and substitutions change them. rendered are the roots
+// that the change affects.
+func Unrendered(s *diff.Sides, rendered []*diff.Root, pairs []*diff.Pair, known []report.NotChecked) (not []report.NotChecked) {
 	for _, p := range pairs {
+		r, set, side := p.Resource(), s.Trees.Head.Roots, report.Head
 		if p.New == nil {
+			set, side = s.Trees.Base.Roots, report.Base
+		}
+		words, field := unrendered(r.Object)
+		spec, _ := r.Object["spec"].(map[string]any)
+		if p.Old != nil && p.New != nil && reflect.DeepEqual(p.Old.Object["spec"], any(spec)) {
 			continue
 		}
-		words, field := unrendered(p.New.Object)
-		spec, _ := p.New.Object["spec"].(map[string]any)
-		if p.Old != nil && reflect.DeepEqual(p.Old.Object["spec"], any(spec)) {
-			continue
-		}
-		if p.Old != nil && words == "" {
+		if p.Old != nil && p.New != nil && words == "" {
 			words, field = turned(set.RepoNames(), p.Old.Object, p.New.Object)
+		}
+		id, at := admission.IdentityOf(r.Object), r.Origin(cmp.Or(field, "/metadata/name"))
+		object := gitops.Reference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+		if words != "" && set.Released(object, at.Path) {
+			words = "" // it is a root itself
+		}
+		if p.New == nil && (words != "" || undeployed(set, rendered, object)) && !gitops.Orphans(r.Object) {
+			words = "the change removes this " + id.Kind + ". What it deployed goes with it, and is not known: it is not checked"
 		}
 		if words == "" || spec["suspend"] == true {
 			continue
 		}
-		id, at := admission.IdentityOf(p.New.Object), p.New.Origin(field)
-		object := gitops.Reference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
-		if set.Released(object, at.Path) {
-			continue // it is a root itself
-		}
-		n := report.NotChecked{Root: object.Root(), Path: at.Path, Line: at.StartLine, Reason: words}
+		n := report.NotChecked{Root: object.Root(), Path: at.Path, Line: at.StartLine, Side: side, Reason: words}
 		if !slices.ContainsFunc(slices.Concat(known, not), func(m report.NotChecked) bool {
-			return m.Path == n.Path && m.Line == n.Line
+			return m.Path == n.Path && m.Line == n.Line && m.Side == n.Side
 		}) {
 			not = append(not, n)
 		}
 	}
 	return not
+}
+
+// undeployed reports whether an object deployed something at the base, and it is not known what.
+func undeployed(base *deploy.Set, rendered []*diff.Root, object gitops.Reference) bool {
+	return slices.ContainsFunc(rendered, func(r *diff.Root) bool {
+		return len(r.Base) > 0 && slices.ContainsFunc(base.Deployers(r.Root), func(d *deploy.Deployment) bool { return d.Object.Is(object) })
+	}) || slices.ContainsFunc(base.Problems(), func(p gitops.Problem) bool {
+		return p.Object.Is(object) && p.Cause == gitops.ClusterOnly && !base.IsDeployer(p.Object)
+	})
 }
 
 // unrendered returns why Lintel does not render what an object deploys, and the field that says so; both are empty for
@@ -126,7 +142,7 @@ func unrendered(o admission.Object) (words, field string) {
 	case "helm.cattle.io/HelmChart", "fleet.cattle.io/HelmOp":
 		return chart, "/spec/chart"
 	case "fleet.cattle.io/GitRepo", "fleet.cattle.io/Bundle", "fluxcd.controlplane.io/ResourceSet",
-		"fluxcd.controlplane.io/FluxInstance":
+		"fluxcd.controlplane.io/ResourceSetInputProvider", "fluxcd.controlplane.io/FluxInstance":
 		return "Lintel does not render what a " + id.Kind + " deploys: it is not checked", "/spec"
 	}
 	return "", ""

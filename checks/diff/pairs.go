@@ -35,12 +35,14 @@ type Pair struct {
 	// is sent.
 	Doubt string
 
-	hook     bool              // the object is created each time, see Renewed
-	replaced bool              // the deployer deletes the object and creates it, see Renewed
-	unseen   map[string]string // see Root.Unseen
-	head     *Commit           // set with unseen
-	clusters []gitops.Cluster  // clusters that get the object; none if no known object deploys the root
-	idle     bool              // a creation in a root that nothing deploys, though it is known what deploys others
+	hook     bool // the object is created each time, see Renewed
+	replaced bool // the deployer deletes the object and creates it, see Renewed
+
+	uninstalled bool              // the old object is deleted, whatever deploys it now, see Sides.uninstalled
+	unseen      map[string]string // see Root.Unseen
+	head        *Commit           // set with unseen
+	clusters    []gitops.Cluster  // clusters that get the object; none if no known object deploys the root
+	idle        bool              // a creation in a root that nothing deploys, though it is known what deploys others
 }
 
 // Earlier returns the object before the change; nil if it did not exist.

@@ -179,7 +179,7 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 			}
 			deployed[to] = true
 			for _, from := range deleted[k] {
-				if from.Root == to.Root || len(from.clusters) == 0 || !slices.ContainsFunc(to.clusters, func(c gitops.Cluster) bool {
+				if from.Root == to.Root || from.uninstalled || len(from.clusters) == 0 || !slices.ContainsFunc(to.clusters, func(c gitops.Cluster) bool {
 					return slices.ContainsFunc(from.clusters, func(before gitops.Cluster) bool { return before.MayBecome(c) })
 				}) {
 					continue
@@ -243,7 +243,7 @@ func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 		for _, root := range others {
 			at := s.placement(root, true, false).before.Clusters
 			at = slices.DeleteFunc(slices.Clone(at), func(c gitops.Cluster) bool { return c.By == gitops.ByGenerator })
-			if root == p.Root || !slices.ContainsFunc(left, func(c gitops.Cluster) bool { return slices.Contains(at, c) }) {
+			if root == p.Root || !slices.ContainsFunc(left, func(c gitops.Cluster) bool { return slices.Contains(at, c) }) || s.uninstalled(root) != nil {
 				continue
 			}
 			was, _, err := s.Base.Render(ctx, root)
@@ -266,7 +266,7 @@ func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 
 // doubt sets the Doubt of a deletion. by has the roots of the head that files reach, as far as they were asked for.
 func (s Sides) doubt(ctx context.Context, p *Pair, by map[string][]roots.Root) error {
-	if p.Operation != admission.Delete || p.Doubt != "" || len(p.clusters) == 0 || !hasName(p.Old) {
+	if p.Operation != admission.Delete || p.uninstalled || p.Doubt != "" || len(p.clusters) == 0 || !hasName(p.Old) {
 		return nil
 	}
 	file := p.Old.Origin("").Path
@@ -336,6 +336,16 @@ func (s Sides) Uncovered(list []*Root) (uncovered []roots.Root) {
 		}
 	}
 	return uncovered
+}
+
+// uninstalled returns the deployment of a root that is a release which Flux uninstalls; nil: it is none. The release may be
+// installed again.
+func (s Sides) uninstalled(root roots.Root) *deploy.Deployment {
+	base, head := s.Trees.Base.Roots, s.Trees.Head.Roots
+	if one := base.Deployment(root); one != nil && !s.All && base.Uninstalls(one, head) {
+		return one
+	}
+	return nil
 }
 
 // Stays reports whether a pair deletes an object that stays in the cluster, because all that deployed it keep what they

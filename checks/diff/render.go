@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"path"
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
@@ -104,7 +105,7 @@ func (s Sides) Standalone(ctx context.Context, known []*Root) (list []*Root, _ e
 func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	out := &Root{Root: root}
 	inBase, inHead := !s.All && s.Trees.Base.Roots.Has(root), s.Trees.Head.Roots.Has(root)
-	if !inHead && inBase && s.Trees.Base.Roots.IsAdopted(root, s.Trees.Head.Roots) {
+	if !inHead && inBase && (s.Trees.Base.Roots.IsAdopted(root, s.Trees.Head.Roots) || s.released(root)) {
 		inBase = false // nothing deployed it
 	}
 	if inHead && !s.All && s.Trees.Head.Roots.IsAbandoned(root, s.Trees.Base.Roots) {
@@ -115,7 +116,9 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	at := s.placement(root, inBase, inHead)
 	var before []*render.Resource
 	was, as := deployers{nil}, deployersOf(s.Trees.Head.Roots, root)
+	var uninstalled *deploy.Deployment
 	if inBase {
+		uninstalled = s.uninstalled(root)
 		was = deployersOf(s.Trees.Base.Roots, root)
 		old, problems, err := s.Base.Render(ctx, root)
 		if err != nil {
@@ -130,7 +133,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if len(problems) > 0 && !old.Partial {
 			out.Unseen = old.Reads
 		}
-		if inHead && !at.moves() && (len(problems) == 0 || old.Partial && !s.concernsMore(root, old)) && s.Head.Same(old) {
+		if inHead && !at.moves() && uninstalled == nil && (len(problems) == 0 || old.Partial && !s.concernsMore(root, old)) && s.Head.Same(old) {
 			now, err := s.decided(ctx, s.Head, root, old.Resources)
 			if err != nil {
 				return nil, err
@@ -174,7 +177,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	}
 	unseen := inBase && !inHead && s.Trees.Head.Roots.Unseen(s.Trees.Base.Roots, root)
 	if !unseen {
-		out.Pairs = at.pairs(root, withNamespace(before, s.Base, root), withNamespace(after, s.Head, root), s.All)
+		out.Pairs = at.pairs(root, withNamespace(before, s.Base, root), withNamespace(after, s.Head, root), s.All || uninstalled != nil)
 	}
 	for _, p := range out.Pairs {
 		if len(at.added) == 0 {
@@ -194,13 +197,23 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	case root.Kind == roots.Folder:
 		out.Moved = Pairs(root, outside(Both(before, after), s.Trees.Head.Roots.Files(root)), nil, false)
 	}
-	unsent := func(p *Pair) bool { return !p.sent(was, as) }
+	unsent := func(p *Pair) bool {
+		p.uninstalled = p.Old != nil && !p.Old.Created && uninstalled != nil && !uninstalled.Keeps(p.Old.Object, true)
+		return !p.sent(was, as) || uninstalled != nil && p.Operation == admission.Update && !p.uninstalled && same(p.Old, p.New)
+	}
 	out.Pairs, out.Moved = slices.DeleteFunc(out.Pairs, unsent), slices.DeleteFunc(out.Moved, unsent)
 	for _, p := range slices.Concat(out.Pairs, out.Moved) {
 		p.Old, p.New, p.Before = was.admitted(p.Old), as.admitted(p.New), was.admitted(p.Before)
 		at.place(p)
 	}
 	return out, nil
+}
+
+// released reports whether the base deploys a chart nowhere, and the head has it in releases only. What it prints by itself was in
+// no cluster.
+func (s Sides) released(root roots.Root) bool {
+	return root.Kind == roots.Chart && root.Object == "" && len(s.Trees.Base.Roots.Placement(root).Clusters) == 0 &&
+		s.Trees.Head.Blob(path.Join(root.Path, "Chart.yaml")) != "" && s.Trees.Head.Roots.Deploying.Any()
 }
 
 // concernsMore reports whether the change touches a file that a root names and that its partial rendering did not read, as something
@@ -255,7 +268,7 @@ func (p *Pair) sent(was, as deployers) bool {
 		phase := slices.Min(as.phases(p.New))
 		p.hook = phase == gitops.Renewed || phase == gitops.Deferred
 		p.Recreate = !slices.ContainsFunc(as, func(d *gitops.Deployment) bool { return !d.Forces(p.New.Object) })
-		p.replaced = p.Old != nil && slices.ContainsFunc(as, func(d *gitops.Deployment) bool {
+		p.replaced = p.uninstalled || p.Old != nil && slices.ContainsFunc(as, func(d *gitops.Deployment) bool {
 			return d.Replaces(p.Old.Object, p.New.Object)
 		})
 		switch earlier := cmp.Or(p.Old, p.Before); {

@@ -69,7 +69,8 @@ func Annotations(rep *report.Report) (list []Annotation, left int) {
 			add(ProblemAnnotation(p, view.Failure, "Could not be checked"))
 		}
 	}
-	for _, p := range view.NotChecked(rep.NotChecked, nil) {
+	inHead := slices.DeleteFunc(slices.Clone(rep.NotChecked), func(n report.NotChecked) bool { return n.Side == report.Base })
+	for _, p := range view.NotChecked(inHead, nil) {
 		if p.Changed {
 			add(ProblemAnnotation(p, view.Warn, "Lintel: not checked"))
 		}

@@ -177,6 +177,7 @@ type NotChecked struct {
 	Root    string `json:"root"`              // folder, or kind and name of the object that deploys
 	Path    string `json:"path"`              // the file that names it
 	Line    int    `json:"line"`              // 0: the file
+	Side    Side   `json:"side,omitempty"`    // base: the place is in the base commit
 	Reason  string `json:"reason"`            // why, in one sentence
 	Changed bool   `json:"changed,omitempty"` // whether the change touches this file
 	Before  bool   `json:"before,omitempty"`  // the base has it in the same way

@@ -249,6 +249,22 @@ func (s *Set) Outlives(one *Deployment, later *Set) bool {
 	return len(by) > 0 && !slices.ContainsFunc(by, func(other *Deployment) bool { return !other.keeps(one, later) })
 }
 
+// Uninstalls reports whether Flux uninstalls the release of a deployment when it applies a later tree: the HelmRelease goes, or
+// it is for another release.
+func (s *Set) Uninstalls(one *Deployment, later *Set) bool {
+	clusters := s.found().reaches(one)
+	if one.Kind != gitops.FluxHelm || len(clusters) == 0 {
+		return false
+	}
+	stays := slices.ContainsFunc(later.found().sorted(), func(now *Deployment) bool {
+		return now.Object.Is(one.Object) && !now.Reinstalls(&one.Deployment) && slices.ContainsFunc(later.found().reaches(now),
+			func(c gitops.Cluster) bool {
+				return slices.ContainsFunc(clusters, func(was gitops.Cluster) bool { return was.MayBecome(c) })
+			})
+	})
+	return !stays && !later.IsUnseen(one) && !s.Outlives(one, later)
+}
+
 // keeps reports whether a deployment leaves the object of one that it deploys in the cluster when it stops deploying it in a
 // later tree.
 func (d *Deployment) keeps(one *Deployment, later *Set) bool {

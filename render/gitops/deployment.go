@@ -452,7 +452,7 @@ func (o Options) once(object Object, wanted func(Wanted) []Object) Evaluation {
 		}
 		r.Tree = t
 		r.problem(evaluate(r, root))
-		if root.truth("spec", "syncPolicy", "preserveResourcesOnDeletion") && !root.present("spec", "template", "metadata", "finalizers") {
+		if root.orphans() {
 			for i := range r.found {
 				r.found[i].Orphans = true
 			}

@@ -24,12 +24,6 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 	d := r.fluxDeployment(root, Flux)
 	d.PathWhere, d.Recreate = spec.position("path"), spec.truth("force")
 	d.Unpruned = spec.text("prune") == "false"
-	switch spec.text("deletionPolicy") {
-	case "", "MirrorPrune":
-		d.Orphans = d.Unpruned
-	case "Orphan":
-		d.Orphans = true
-	}
 	// Flux joins the path below the source's root, wherever it points.
 	dir, ok := tree.Clean(strings.TrimLeft(path.Clean("/"+spec.text("path")), "/"))
 	if dir == "" || !ok {
@@ -82,7 +76,7 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 			d.External.Where = at
 		}
 	}
-	d.Overrides = fluxOverrides(spec)
+	d.Overrides = r.fluxOverrides(root, spec)
 	if post := spec.get("postBuild"); post.present() {
 		d.Substitute = r.substitution(post)
 	}
@@ -274,6 +268,11 @@ func (r *reader) artifact(name, namespace, dir string) fluxSource {
 // sameNamespace compares namespaces. An empty one matches any, because the kustomization of the object may set it.
 func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
 
+// Is reports whether two references are to the same object. Where one has no namespace, its kustomization may set it.
+func (r Reference) Is(other Reference) bool {
+	return r.Kind == other.Kind && r.Name == other.Name && sameNamespace(r.Namespace, other.Namespace)
+}
+
 func valuesOf(f *field) map[string]Value {
 	if f == nil || len(f.Keys) == 0 {
 		return nil
@@ -286,21 +285,32 @@ func valuesOf(f *field) map[string]Value {
 }
 
 // fluxOverrides turns the fields of a Kustomization into edits of the folder's kustomization.
-func fluxOverrides(spec *field) Overrides {
+func (r *reader) fluxOverrides(root, spec *field) Overrides {
 	var o Overrides
 	o.take(setField, "namespace", spec.get("targetNamespace"), flags{})
 	o.take(setField, "namePrefix", spec.get("namePrefix"), flags{})
 	o.take(setField, "nameSuffix", spec.get("nameSuffix"), flags{})
 	o.take(appendItems, "patches", spec.get("patches"), flags{})
 	o.take(appendItems, "components", spec.get("components"), flags{Optional: spec.truth("ignoreMissingComponents")})
-	// The two older lists have patches as objects, but a kustomization has them as text.
-	o.take(appendItems, "patchesStrategicMerge", spec.get("patchesStrategicMerge").each(encoded), flags{})
-	o.take(appendItems, "patchesJson6902", spec.get("patchesJson6902").each(func(p *field) *field {
-		if operations := p.get("patch"); operations != nil && operations.List {
-			p = p.with(encoded(operations), "patch")
+	// The two older lists are only in beta versions of the API. They have patches as objects, but a kustomization as text.
+	for _, key := range []string{"patchesStrategicMerge", "patchesJson6902"} {
+		list := spec.get(key)
+		switch version := root.text("apiVersion"); {
+		case list == nil:
+		case !strings.Contains(version, "beta"):
+			r.problem(problemAt(list.position(), Suspicious, "%.80s has no field %s: Flux does not apply these patches. Write them "+
+				"under patches", version, key))
+		case key == "patchesStrategicMerge":
+			o.take(appendItems, key, list.each(encoded), flags{})
+		default:
+			o.take(appendItems, key, list.each(func(p *field) *field {
+				if operations := p.get("patch"); operations != nil && operations.List {
+					p = p.with(encoded(operations), "patch")
+				}
+				return p
+			}), flags{})
 		}
-		return p
-	}), flags{})
+	}
 	o.take(mergeByName, "images", spec.get("images"), flags{})
 	return o
 }

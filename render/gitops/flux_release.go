@@ -36,12 +36,17 @@ func (r *reader) helmRelease(root *field) *Problem {
 	}
 	at := r.fluxDeployment(root, FluxHelm)
 	at.Release, out.Chart, at.PathWhere = out, chart, chart.Named
+	if chart.Want.Kind == remote.Chart {
+		out.ChartName = cmp.Or(chart.Want.Name, path.Base(chart.Want.URL))
+	}
 	if chart.Here() {
 		r.reads(chart.Folder)
 		if problem := r.charted(chart, at); problem != nil {
 			return problem
 		}
 		at.Path = chart.Folder
+		file, _ := r.readFile(path.Join(chart.Folder, "Chart.yaml"))
+		out.ChartName = first(file).text("name")
 		out.reads(r.readsChart(chart.Folder)...)
 	}
 	namespace := spec.get("targetNamespace")
@@ -57,16 +62,18 @@ func (r *reader) helmRelease(root *field) *Problem {
 	if namespace != nil {
 		out.NamespaceWhere = namespace.position()
 	}
+	out.Storage, out.StorageWhere = cmp.Or(spec.text("storageNamespace"), r.object.Namespace), spec.position("storageNamespace")
+	out.InPlace = spec.text("upgrade", "chartNameChangeStrategy") == "InPlaceUpdate"
 	at.Namespace, at.NamespaceWhere, at.Created = out.Namespace, out.NamespaceWhere, fluxNamespace(spec)
-	out.SkipCRDs = spec.text("install", "crds") == "Skip" || spec.truth("install", "skipCRDs") &&
-		spec.text("install", "crds") == ""
 	upgrade := spec.text("upgrade", "crds")
 	out.KeepCRDs = upgrade != "Create" && upgrade != "CreateReplace"
+	out.SkipCRDs = out.KeepCRDs && (spec.text("install", "crds") == "Skip" || spec.truth("install", "skipCRDs") &&
+		spec.text("install", "crds") == "")
 	out.Hooks = fluxHooks(spec)
 	out.SkipSchema = spec.truth("install", "disableSchemaValidation")
 	for _, p := range spec.elements("postRenderers") {
 		if k := p.get("kustomize"); k.present() {
-			out.PostRender = append(out.PostRender, fluxPatches(k))
+			out.PostRender = append(out.PostRender, r.fluxPatches(root, k))
 		}
 	}
 	if at.Metadata.Labels == nil {
@@ -96,14 +103,14 @@ func tracking(release *Release, at Position) Metadata {
 }
 
 // fluxPatches returns the edits of a post renderer, whose fields are also those of a Kustomization.
-func fluxPatches(k *field) Overrides {
+func (r *reader) fluxPatches(root, k *field) Overrides {
 	only := &field{Fields: map[string]*field{}, Where: k.Where}
 	for _, key := range []string{"patches", "patchesStrategicMerge", "patchesJson6902", "images"} {
 		if v := k.get(key); v != nil {
 			only.put(key, v)
 		}
 	}
-	return fluxOverrides(only)
+	return r.fluxOverrides(root, only)
 }
 
 // source finds the source object of a chart. Several that are equally near are fine if they have the same spec.

@@ -28,6 +28,20 @@ func (d *Deployment) Keeps(object map[string]any, gone bool) bool {
 	return has(syncOptions, "Prune=false") || d.Phase(object) > Applied
 }
 
+// Orphans reports whether all that an object of Argo CD or Flux deploys stays in the cluster when the object goes.
+func Orphans(object map[string]any) bool { return made(object, Position{}).orphans() }
+
+func (f *field) orphans() bool {
+	spec := f.get("spec")
+	switch policy := spec.text("deletionPolicy"); f.text("kind") {
+	case "Kustomization":
+		return policy == "Orphan" || (policy == "" || policy == "MirrorPrune") && spec.text("prune") == "false"
+	case "ApplicationSet":
+		return spec.truth("syncPolicy", "preserveResourcesOnDeletion") && !spec.present("template", "metadata", "finalizers")
+	}
+	return false
+}
+
 // Itself returns the object of a deployment, as far as Keeps reads it where another one deploys it.
 func (d *Deployment) Itself() map[string]any {
 	annotations := map[string]any{}

@@ -18,6 +18,12 @@ type Release struct {
 	NameWhere, NamespaceWhere Position
 	NameUnknown               bool // Name is a placeholder for a name that only the cluster knows
 
+	// Storage is the namespace with the records of a release of Flux. ChartName is empty where it is not known. See
+	// Reinstalls.
+	Storage, ChartName string
+	StorageWhere       Position
+	InPlace            bool // a chart of another name upgrades the release
+
 	// Layers are the sources of the user's values, weakest first: see Values.
 	Layers []Layer
 	// Defaults are files that replace the chart's values.yaml, weakest first; none: it is used. They are Flux'
@@ -98,7 +104,7 @@ func (r *Release) shape() []any {
 	}
 	return []any{r.Chart.Want, r.Chart.Folder, r.Chart.Lacks, r.Name, r.Namespace, r.NameUnknown, layers, len(r.Defaults), r.Rule,
 		r.Kubernetes, r.APIVersions, r.SkipCRDs, r.KeepCRDs, r.Hooks, r.SkipSchema, renderers, r.PostRenderHooks,
-		r.HooksApart}
+		r.HooksApart, r.Storage}
 }
 
 // unversioned returns the release without the version of its chart.
@@ -188,8 +194,22 @@ func (d *Deployment) Renamed(earlier *Deployment) Position {
 		return d.NamespaceWhere
 	case d.Release != nil && earlier.Release != nil && d.Release.Name != earlier.Release.Name:
 		return d.Release.NameWhere
+	case d.Release != nil && earlier.Release != nil && d.Release.Storage != earlier.Release.Storage:
+		return d.Release.StorageWhere
 	}
 	return Position{}
+}
+
+// Reinstalls reports whether Flux uninstalls the release of an earlier version of a HelmRelease and installs it again
+// (helm-controller, ReleaseTargetChanged).
+func (d *Deployment) Reinstalls(earlier *Deployment) bool {
+	if d.Kind != FluxHelm || earlier.Kind != FluxHelm {
+		return false
+	}
+	differ := func(a, b string) bool { return a != b && a != "" && b != "" }
+	is, was := d.Release, earlier.Release
+	return differ(is.Storage, was.Storage) || differ(is.Namespace, was.Namespace) || is.Name != was.Name ||
+		differ(is.ChartName, was.ChartName) && !is.InPlace
 }
 
 // edited adds to a list the scalars that differ from an earlier value, or are new.

@@ -101,11 +101,11 @@ func TestEdit(t *testing.T) {
 			[]string{"namespace: shop", "name: old-web-x", `part: "yes"`}, nil},
 		"flux images merge": {flux("  images: [{name: redis, newTag: '7'}, {name: nginx, newName: web}]\n"),
 			[]string{"image: cache:7", "image: web:1"}, []string{"sha256"}},
-		"flux patches": {flux("  patches:\n  - patch: |\n      apiVersion: apps/v1\n      kind: Deployment\n      " +
+		"flux patches": {beta(flux("  patches:\n  - patch: |\n      apiVersion: apps/v1\n      kind: Deployment\n      " +
 			"metadata: {name: web}\n      spec: {paused: true}\n  patchesJson6902:\n  - target: {kind: Deployment, version: " +
 			"v1, group: apps, name: web}\n    patch: [{op: add, path: /spec/minReadySeconds, value: 3}]\n" +
 			"  patchesStrategicMerge:\n  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: " +
-			"{progressDeadlineSeconds: 4}}\n"), []string{"paused: true", "minReadySeconds: 3", "progressDeadlineSeconds: 4"},
+			"{progressDeadlineSeconds: 4}}\n")), []string{"paused: true", "minReadySeconds: 3", "progressDeadlineSeconds: 4"},
 			nil},
 	}
 	for name, test := range tests {
