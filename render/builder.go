@@ -95,8 +95,8 @@ func (b *builder) lookup(name string) (string, tree.Entry, error) {
 		return real, e, err
 	}
 	real, e, err := b.tree.Lookup(name)
-	if _, ok := b.overlay[name]; ok && err != nil {
-		return name, tree.Entry{Name: path.Base(name), Kind: tree.File}, nil
+	if _, ok := b.overlay[name]; ok && (err != nil || real != name) { // it stands in place of a symlink
+		return name, tree.Entry{Name: path.Base(name), Kind: tree.File, ID: e.ID}, nil
 	}
 	return real, e, err
 }

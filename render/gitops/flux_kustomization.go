@@ -67,8 +67,11 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 		words = otherRevision(from.revision)
 	case !isKind(r.Tree, dir, tree.Dir):
 		return problemAt(d.PathWhere, Broken, "the path of Kustomization %q is not a folder of this repository", d.Name)
+	case resolved(r.Tree, dir) != dir:
+		return problemAt(d.PathWhere, Broken, "the path of Kustomization %q leads through a symlink, which Flux leaves out "+
+			"of its sources: Flux has nothing to build from it", d.Name)
 	default:
-		d.Path = resolved(r.Tree, dir)
+		d.Path = dir
 		if problem := r.leave(&d, from, at); problem != nil {
 			return problem
 		}
