@@ -3,6 +3,7 @@ package gitops
 import (
 	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +15,8 @@ import (
 type Exclusion struct {
 	Ignore string   // patterns, which override those of .sourceignore files
 	Sparse []string // only these folders are checked out; none: all are
+	Copied string   // the folder that an ArtifactGenerator copies
+	Except []string // patterns of what it does not copy
 }
 
 // artifact knows which files of a revision are in the artifact that Flux' source-controller makes of it
@@ -22,7 +25,9 @@ type artifact struct {
 	tree     Tree
 	sparse   []string
 	own      []ignoreRule
-	files    map[string][]ignoreRule // of .sourceignore files, by folder
+	copied   string
+	except   map[string]*regexp.Regexp // by pattern
+	files    map[string][]ignoreRule   // of .sourceignore files, by folder
 	defaults []ignoreRule
 	keeps    bool // a rule with "!" exists: an excluded folder may contain files that are kept
 	exceeded bool // a limit was exceeded: some rules are missing
@@ -55,7 +60,10 @@ codeship-steps.yml
 `
 
 func newArtifact(t Tree, e Exclusion) *artifact {
-	a := &artifact{tree: t, files: map[string][]ignoreRule{}}
+	a := &artifact{tree: t, files: map[string][]ignoreRule{}, copied: e.Copied, except: map[string]*regexp.Regexp{}}
+	for _, pattern := range e.Except {
+		a.except[pattern], _ = globPattern.compile(pattern) // the reader has refused malformed ones
+	}
 	for _, dir := range e.Sparse {
 		if clean, ok := tree.Clean(strings.Trim(dir, "/")); ok && clean != "." {
 			a.sparse = append(a.sparse, clean)
@@ -135,7 +143,7 @@ func (a *artifact) kustomizationIn(dir string) string {
 
 // lacks reports whether a path of the repository, without symlinks, is not in the artifact.
 func (a *artifact) lacks(p string, folder bool) bool {
-	if !a.checkedOut(p, folder) {
+	if !a.checkedOut(p, folder) || a.excepts(p) {
 		return true
 	}
 	elements, any := strings.Split(p, "/"), len(a.own) > 0
@@ -152,6 +160,19 @@ func (a *artifact) lacks(p string, folder bool) bool {
 		}
 	}
 	return !any && slices.ContainsFunc(a.defaults, func(rule ignoreRule) bool { return rule.match(elements, folder) })
+}
+
+// excepts reports whether an ArtifactGenerator does not copy a path, or a folder that contains it.
+func (a *artifact) excepts(p string) bool {
+	for ; len(a.except) > 0 && p != a.copied && p != "." && around(a.copied, p); p = path.Dir(p) {
+		for pattern, re := range a.except {
+			if re.MatchString(p) || re.MatchString(strings.TrimPrefix(p, a.copied+"/")) ||
+				!strings.Contains(pattern, "/") && re.MatchString(path.Base(p)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // match reports whether the rule matches a path or a folder that contains it.
@@ -193,7 +214,7 @@ func matchElement(pattern, name string) bool {
 // excludes reports whether any rules besides the defaults may concern a folder: those of the source, or a .sourceignore
 // file in the folder, above it or below it. Symlinks may concern any folder.
 func (a *artifact) excludes(dir string, o Options) bool {
-	any := o.Links || len(a.own)+len(a.sparse) > 0
+	any := o.Links || len(a.own)+len(a.sparse)+len(a.except) > 0
 	for up := dir; !any; up = path.Dir(up) {
 		if any = len(a.of(up)) > 0; up == "." {
 			break
