@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"path"
 	"regexp"
@@ -331,7 +332,26 @@ func encoded(v *field) *field {
 
 var variableName = regexp.MustCompile(`\A[_[:alpha:]][_[:alpha:][:digit:]]*\z`)
 
-// substitution collects the variables of postBuild: first those of ConfigMaps in order, then those in the object, which
+// held returns the fields of a ConfigMap or a Secret with its values; none where these are not readable.
+func held(kind string, object *field) []*field {
+	readable := object != nil && !object.present("sops")
+	decoded := object.get("data").each(func(v *field) *field {
+		text, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(v.text()), ""))
+		readable = readable && (err == nil || kind != "Secret")
+		at := v.position()
+		at.EndLine = 0 // the lines of the decoded text are not lines of the file
+		return made(string(text), at)
+	})
+	switch {
+	case readable && kind == "ConfigMap":
+		return []*field{object.get("data")}
+	case readable && kind == "Secret":
+		return []*field{decoded, object.get("stringData")}
+	}
+	return nil
+}
+
+// substitution collects the variables of postBuild: first those of ConfigMaps and Secrets in order, then those in the object, which
 // override them (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution).
 func (r *reader) substitution(post *field) Substitution {
 	s := Substitution{Variables: map[string]Value{}, Always: post.text("substituteStrategy") == "Always"}
@@ -359,8 +379,10 @@ func (r *reader) substitution(post *field) Substitution {
 			}
 			r.problem(problemAt(at, ClusterOnly, "several ConfigMaps of the repository have the name %q: which of them the "+
 				"cluster has is not known", name))
-		case isMap && found != nil && !found.present("sops"):
-			add(found.get("data"))
+		case agree(list, contents...) && len(held(kind, found)) > 0:
+			for _, f := range held(kind, found) {
+				add(f)
+			}
 			continue
 		case from.truth("optional") && !(isMap && found != nil):
 		case isMap:
