@@ -88,8 +88,8 @@ func (b *builder) readDir(name string) ([]tree.Entry, error) {
 // lookup resolves the symlinks of a path. It returns the resulting path and the entry there.
 func (b *builder) lookup(name string) (string, tree.Entry, error) {
 	real, e, err := b.find(name)
-	if _, made := b.overlay[name]; made && err != nil {
-		return name, tree.Entry{Name: path.Base(name), Kind: tree.File}, nil
+	if _, made := b.overlay[name]; made && (err != nil || real != name && !isMounted(name)) { // it may stand in place of a symlink
+		return name, tree.Entry{Name: path.Base(name), Kind: tree.File, ID: e.ID}, nil
 	}
 	return real, e, err
 }

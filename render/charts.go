@@ -93,6 +93,9 @@ func (f chartFolder) files() (list []helm.File, err error) {
 		for _, e := range entries {
 			at, inside := path.Join(dir, e.Name), path.Join(name, e.Name)
 			if e.Kind == tree.Symlink {
+				if _, left := f.instead[at]; left { // what the source of a chart leaves out
+					continue
+				}
 				real, to, err := f.tree.Lookup(at)
 				if errors.Is(err, tree.ErrNotExist) {
 					return &helm.Error{Cause: helm.CauseInvalid, File: inside, Message: "is a symlink whose target " +

@@ -37,6 +37,9 @@ data: {mode: MODE, from: {{ .Values.from }}}
 			for _, f := range txtar.Parse([]byte(fluxRepo)).Files {
 				r.Write(f.Name, string(f.Data))
 			}
+			r.Remove("flux/app.yaml") // Flux leaves symlinks out
+			r.Write("argocd/app.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: app}\nspec:\n"+
+				"  source: {repoURL: https://git.example.com/fleet, path: chart}\n  destination: {namespace: shop}\n")
 			r.Write("chart/values.yaml", "from: here\nreplicas: 1\nimage: nginx\n")
 			for _, l := range c.links {
 				r.Symlink(l[0], l[1])
@@ -60,7 +63,7 @@ data: {mode: MODE, from: {{ .Values.from }}}
 			reached := ""
 			for _, root := range deploy.Between(sets[0], sets[1], []string{c.change}, nil) {
 				reached += root.Name() + "\n"
-				if root.Kind != roots.HelmRelease {
+				if root.Kind != roots.Application {
 					continue
 				}
 				for i, at := range []*deploy.Set{base, head, base} {
@@ -74,7 +77,7 @@ data: {mode: MODE, from: {{ .Values.from }}}
 					}
 				}
 			}
-			if !strings.Contains(reached, "HelmRelease") {
+			if !strings.Contains(reached, "Application") {
 				t.Errorf("the change reaches %s", reached)
 			}
 		})

@@ -44,6 +44,17 @@ func Deployments(ctx context.Context, s *diff.Sides) (pairs []*diff.Pair, not []
 				Changed: known && old.State != p.State})
 		}
 	}
+	for _, old := range of(s.Trees.Base.Roots) {
+		list := s.Trees.Head.Roots.ByObject(old.Object)
+		if s.All || old.Cause != gitops.ClusterOnly || len(list) == 0 || len(s.Trees.Base.Roots.ByObject(old.Object)) > 0 {
+			continue
+		}
+		// Without the folder, a source that nothing here names may be another repository; with it, it is this one.
+		if _, _, err := s.Trees.Base.Roots.Tree().Lookup(list[0].Path); err == nil {
+			not = append(not, report.NotChecked{Root: old.Object.Root(), Path: list[0].Where.Path, Line: list[0].Where.Line,
+				Reason: "what it deployed before the change is not known, so what the change removes is not checked"})
+		}
+	}
 	return pairs, not, advice
 }
 

@@ -73,6 +73,9 @@ func (s *Set) deploymentsOf(object gitops.Reference) (list []*Deployment) {
 	return list
 }
 
+// ByObject lists the deployments of an object.
+func (s *Set) ByObject(object gitops.Reference) []*Deployment { return s.deploymentsOf(object) }
+
 // generates reports whether an ApplicationSet beside that of a problem makes an Application with a name that deploys a
 // folder. Then the cluster is one of those that the other selects.
 func (s *Set) generates(p gitops.Problem, name string) bool {

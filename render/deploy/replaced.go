@@ -8,8 +8,8 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// unlink removes deployments of objects that are read through a symlink, if the object in the symlink's target deploys
-// the same to the same clusters.
+// unlink removes deployments of objects that are read through a symlink, if Flux leaves out the symlink, or the object in its
+// target deploys the same to the same clusters.
 func (w *worklist) unlink() {
 	if len(w.index.Deploying.Linked()) == 0 {
 		return
@@ -22,7 +22,7 @@ func (w *worklist) unlink() {
 			continue
 		}
 		clusters := w.reaches(one)
-		if slices.ContainsFunc(all, func(other *Deployment) bool {
+		if w.isLeftOut(one.Where.Path) && !w.isLive(one) || slices.ContainsFunc(all, func(other *Deployment) bool {
 			return other.From == "" && other.Where.Path == real && other.says(one.Object, one.Name, one.Source, one.own) &&
 				!slices.ContainsFunc(clusters, func(c gitops.Cluster) bool { return !slices.Contains(w.reaches(other), c) })
 		}) {

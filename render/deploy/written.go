@@ -93,7 +93,7 @@ func holdsAny(data []byte, names []string) bool {
 
 func (w *worklist) deployments(objects []gitops.Object, several func(gitops.Object)) ([]gitops.Deployment, []gitops.Problem) {
 	return gitops.Deployments(objects, gitops.Options{Tree: w.index.Tree(), Repo: w.repo, Limits: w.limits, Once: w.once,
-		Several: several})
+		Links: len(w.index.Links()) > 0, Several: several})
 }
 
 var evaluationTable = env.Table{Name: "evaluation"}

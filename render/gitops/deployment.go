@@ -151,6 +151,7 @@ type Options struct {
 	Tree   Tree
 	Repo   RepoNames
 	Limits Limits
+	Links  bool // the tree has symlinks, which Flux leaves out
 	// Once evaluates an object, or returns an earlier result for the same key, if everything read from the tree is the
 	// same, and found returns the same digests of the objects that it looked up: evaluate calls asked for each. nil: each
 	// object is evaluated. It is only called if all objects have an id. Callers do not change the result.
@@ -485,7 +486,7 @@ func (o Options) once(object Object, wanted func(Wanted) []Object) Evaluation {
 		}
 		return digest(parts...)
 	}
-	return o.Once(fmt.Sprintf("%q %v %q %s", o.Repo, o.Limits, object.from, object.id), found, do)
+	return o.Once(fmt.Sprintf("%q %v %t %q %s", o.Repo, o.Limits, o.Links, object.from, object.id), found, do)
 }
 
 // Kinds lists the kinds of objects that Deployments reads: those that deploy, and those that it only looks up for Flux,

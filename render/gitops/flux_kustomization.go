@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"path"
 	"regexp"
@@ -61,8 +62,11 @@ func (r *reader) fluxKustomization(root *field) *Problem {
 		words = otherRevision(from.revision)
 	case !isKind(r.Tree, dir, tree.Dir):
 		return problemAt(d.PathWhere, Broken, "the path of Kustomization %q is not a folder of this repository", d.Name)
+	case resolved(r.Tree, dir) != dir:
+		return problemAt(d.PathWhere, Broken, "the path of Kustomization %q leads through a symlink, which Flux leaves out "+
+			"of its sources: Flux has nothing to build from it", d.Name)
 	default:
-		d.Path = resolved(r.Tree, dir)
+		d.Path = dir
 		if problem := r.leave(&d, from, at); problem != nil {
 			return problem
 		}
@@ -230,8 +234,8 @@ func agree(list []*field, keys ...string) bool {
 	return true
 }
 
-// artifact finds the folder that an ArtifactGenerator copies to a path of an artifact
-// (https://fluxcd.io/flux/components/source/artifactgenerators/).
+// artifact finds the folder that an ArtifactGenerator copies to a path of an artifact, where it copies nothing else there
+// (https://fluxcd.io/flux/components/source/artifactgenerators/; internal/builder/builder.go of source-watcher).
 func (r *reader) artifact(name, namespace, dir string) fluxSource {
 	isNamed := func(a *field) bool { return a.text("name") == name }
 	generators := r.nearest(Wanted{Group: "source.extensions.fluxcd.io", Kind: "ArtifactGenerator", Namespace: namespace, Any: true},
@@ -241,28 +245,40 @@ func (r *reader) artifact(name, namespace, dir string) fluxSource {
 	}
 	generator, says := generators[0], generators[0].get("spec")
 	artifacts := generator.elements("spec", "artifacts")
-	for _, c := range slices.Backward(artifacts[slices.IndexFunc(artifacts, isNamed)].elements("copy")) {
-		alias, from, _ := strings.Cut(strings.TrimPrefix(c.text("from"), "@"), "/")
-		from, all := strings.CutSuffix(from, "**")
+	var out []fluxSource
+	for _, c := range artifacts[slices.IndexFunc(artifacts, isNamed)].elements("copy") {
+		alias, pattern, _ := strings.Cut(strings.TrimPrefix(c.text("from"), "@"), "/")
+		from, all := strings.CutSuffix("/"+pattern, "/**")
 		_, to, _ := strings.Cut(c.text("to"), "/")
 		to, from = path.Clean("/"+to), path.Clean("/"+from)
-		rest, below := strings.CutPrefix(path.Clean("/"+dir), strings.TrimSuffix(to, "/"))
-		if !all || !below || rest != "" && rest[0] != '/' {
-			continue
+		if folder := cmp.Or(from[1:], "."); !all && isKind(r.Tree, folder, tree.Dir) { // copied with its name
+			to, all = path.Join(to, path.Base(from)), true
 		}
-		inside := cmp.Or(strings.Trim(path.Join(from, rest), "/"), ".")
-		if !exists(r.Tree, inside) {
-			continue
-		}
+		at := path.Clean("/" + dir)
+		rest, whole := strings.CutPrefix(at, strings.TrimSuffix(to, "/"))
+		whole = whole && (rest == "" || rest[0] == '/')
+		source := fluxSource{}
 		for _, s := range generator.elements("spec", "sources") {
-			if s.text("alias") == alias && s.text("kind") == "GitRepository" {
-				from := r.gitRepository(s.text("name"), cmp.Or(s.text("namespace"), namespace), inside)
-				from.spec = append(from.spec, says)
-				return from
+			if s.text("alias") == alias && s.text("kind") == "GitRepository" && whole && all && !isPattern(from) && c.text("strategy") != "Extract" {
+				source = r.gitRepository(s.text("name"), cmp.Or(s.text("namespace"), namespace), cmp.Or(path.Join(from, rest)[1:], "."))
+				source.exclusion.Copied = cmp.Or(from[1:], ".")
 			}
 		}
+		for _, pattern := range c.elements("exclude") {
+			_, err := globPattern.compile(pattern.text())
+			source.known = source.known && err == nil
+			source.exclusion.Except = append(source.exclusion.Except, pattern.text())
+		}
+		elsewhere := source.repository != "" && !r.ours(source.repository, source.inside)
+		if around(strings.TrimSuffix(at, "/"), to) || whole && (!source.known || elsewhere || exists(r.Tree, source.inside)) {
+			out = append(out, source)
+		}
 	}
-	return fluxSource{spec: []any{says}}
+	if len(out) != 1 {
+		return fluxSource{spec: []any{says}}
+	}
+	out[0].spec = append(out[0].spec, says)
+	return out[0]
 }
 
 // sameNamespace compares namespaces. An empty one matches any, because the kustomization of the object may set it.
@@ -326,7 +342,26 @@ func encoded(v *field) *field {
 
 var variableName = regexp.MustCompile(`\A[_[:alpha:]][_[:alpha:][:digit:]]*\z`)
 
-// substitution collects the variables of postBuild: first those of ConfigMaps in order, then those in the object, which
+// held returns the fields of a ConfigMap or a Secret with its values; none where these are not readable.
+func held(kind string, object *field) []*field {
+	readable := object != nil && !object.present("sops")
+	decoded := object.get("data").each(func(v *field) *field {
+		text, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(v.text()), ""))
+		readable = readable && (err == nil || kind != "Secret")
+		at := v.position()
+		at.EndLine = 0 // the lines of the decoded text are not lines of the file
+		return made(string(text), at)
+	})
+	switch {
+	case readable && kind == "ConfigMap":
+		return []*field{object.get("data")}
+	case readable && kind == "Secret":
+		return []*field{decoded, object.get("stringData")}
+	}
+	return nil
+}
+
+// substitution collects the variables of postBuild: first those of ConfigMaps and Secrets in order, then those in the object, which
 // override them (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution).
 func (r *reader) substitution(post *field) Substitution {
 	s := Substitution{Variables: map[string]Value{}, Always: post.text("substituteStrategy") == "Always"}
@@ -354,8 +389,10 @@ func (r *reader) substitution(post *field) Substitution {
 			}
 			r.problem(problemAt(at, ClusterOnly, "several ConfigMaps of the repository have the name %q: which of them the "+
 				"cluster has is not known", name))
-		case isMap && found != nil && !found.present("sops"):
-			add(found.get("data"))
+		case agree(list, contents...) && len(held(kind, found)) > 0:
+			for _, f := range held(kind, found) {
+				add(f)
+			}
 			continue
 		case from.truth("optional") && !(isMap && found != nil):
 		case isMap:

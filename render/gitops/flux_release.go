@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/remote"
@@ -226,10 +227,14 @@ func (r *reader) helmChart(chart *field, namespace string, out *Release) (c Char
 		if problem := unsettled(file); problem != nil {
 			return c, problem
 		}
-		// Flux joins the path below the top of the source. An empty name gives the top itself, which is not a file.
-		l := Layer{Name: file.text(), Where: file.position(), Want: c.Want,
-			File:     cmp.Or(strings.TrimPrefix(path.Clean("/"+file.text()), "/"), "."),
+		l := Layer{Name: file.text(), Where: file.position(), Want: c.Want, File: valuesPath(file),
 			Optional: chart.truth("ignoreMissingValuesFiles")}
+		switch left := slices.Contains(c.Lacks, l.File); {
+		case left && l.Optional:
+			continue
+		case left:
+			l.Broken = fmt.Sprintf("the source of the chart excludes the values file %s", l.File)
+		}
 		if c.Here() {
 			r.reads(l.File)
 			out.reads(l.File)
@@ -237,6 +242,12 @@ func (r *reader) helmChart(chart *field, namespace string, out *Release) (c Char
 		out.Defaults = append(out.Defaults, l)
 	}
 	return c, nil
+}
+
+// valuesPath returns the path of a values file in the source of a chart. Flux joins it below the top. An empty name gives
+// the top itself, which is not a file.
+func valuesPath(file *field) string {
+	return cmp.Or(strings.TrimPrefix(path.Clean("/"+file.text()), "/"), ".")
 }
 
 // helmRepository reads a chart in a HelmRepository.
@@ -283,13 +294,18 @@ func (r *reader) gitChart(chart *field, namespace string) (Chart, *Problem) {
 			return c, problemAt(c.Named, ClusterOnly, "the chart is a packaged chart (.tgz) of this repository, which Lintel does not "+
 				"read: what is deployed from it is not checked")
 		}
-		c.Folder = resolved(r.Tree, dir)
+		c.Folder = dir
 		a := newArtifact(r.Tree, from.exclusion)
-		if p := path.Join(c.Folder, "Chart.yaml"); a.lacks(p, false) {
+		if p := path.Join(dir, "Chart.yaml"); a.leaves(p) {
 			return c, problemAt(at, Broken, "the source of the chart excludes %s: Flux has nothing to render from it", p)
 		}
 		for _, folder := range r.readsChart(c.Folder) {
-			c.Lacks = append(c.Lacks, a.left(folder, r.Limits)...)
+			c.Lacks = append(c.Lacks, a.left(folder, r.Options)...)
+		}
+		for _, file := range append(chart.elements("valuesFiles"), chart.get("valuesFile")) {
+			if p := valuesPath(file); a.leaves(p) {
+				c.Lacks = append(c.Lacks, p)
+			}
 		}
 		return c, nil
 	case from.repository == "":

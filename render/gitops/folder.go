@@ -79,8 +79,7 @@ type folderWalk struct {
 	tree  Tree
 	list  func(dir string) ([]tree.Entry, error) // see bounded
 	enter func(dir string) bool                  // whether to enter a folder
-	// linked reports whether a symlink is followed; nil: to files only.
-	linked func(real string) bool
+	link  func(p string)                         // called for each symlink; nil: those to files are followed
 
 	submodules []string // submodules at places where folders are entered
 	entries    []string // their object ids
@@ -117,14 +116,10 @@ func (w *folderWalk) walk(dir string, depth int, visit func(p string) error) err
 			w.submodules, w.entries = append(w.submodules, p), append(w.entries, e.ID)
 		case e.Kind == tree.File:
 			err = visit(p)
-		case e.Kind == tree.Symlink:
-			switch real, target, failed := w.tree.Lookup(p); {
-			case failed != nil, w.linked != nil && !w.linked(real):
-			case target.Kind == tree.File:
-				err = visit(p)
-			case target.Kind == tree.Dir && w.linked != nil && w.enter(p):
-				err = w.walk(p, depth+1, visit)
-			}
+		case e.Kind == tree.Symlink && w.link != nil:
+			w.link(p)
+		case e.Kind == tree.Symlink && isKind(w.tree, p, tree.File):
+			err = visit(p)
 		}
 		if err != nil {
 			return err
@@ -144,18 +139,12 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) (*field, *Probl
 			v.leaves = true
 			return false
 		}
-		if file := kustomizationIn(t, dir); file != "" && !from.lacks(file, false) {
+		if from.kustomizationIn(dir) != "" {
 			resources = append(resources, dir)
 			return false
 		}
 		return true
-	}}
-	followed := map[string]bool{}
-	w.linked = func(real string) bool {
-		again := followed[real] || around(real, d.Path) || around(d.Path, real) // what is in the folder is listed already
-		followed[real] = true
-		return !again
-	}
+	}, link: func(string) { v.leaves = true }}
 	err := w.walk(d.Path, 0, func(p string) error {
 		switch ext := path.Ext(p); {
 		case ext != ".yaml" && ext != ".yml":

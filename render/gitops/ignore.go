@@ -3,6 +3,7 @@ package gitops
 import (
 	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +15,8 @@ import (
 type Exclusion struct {
 	Ignore string   // patterns, which override those of .sourceignore files
 	Sparse []string // only these folders are checked out; none: all are
+	Copied string   // the folder that an ArtifactGenerator copies
+	Except []string // patterns of what it does not copy
 }
 
 // artifact knows which files of a revision are in the artifact that Flux' source-controller makes of it
@@ -22,7 +25,9 @@ type artifact struct {
 	tree     Tree
 	sparse   []string
 	own      []ignoreRule
-	files    map[string][]ignoreRule // of .sourceignore files, by folder
+	copied   string
+	except   map[string]*regexp.Regexp // by pattern
+	files    map[string][]ignoreRule   // of .sourceignore files, by folder
 	defaults []ignoreRule
 	keeps    bool // a rule with "!" exists: an excluded folder may contain files that are kept
 	exceeded bool // a limit was exceeded: some rules are missing
@@ -55,7 +60,10 @@ codeship-steps.yml
 `
 
 func newArtifact(t Tree, e Exclusion) *artifact {
-	a := &artifact{tree: t, files: map[string][]ignoreRule{}}
+	a := &artifact{tree: t, files: map[string][]ignoreRule{}, copied: e.Copied, except: map[string]*regexp.Regexp{}}
+	for _, pattern := range e.Except {
+		a.except[pattern], _ = globPattern.compile(pattern) // the reader has refused malformed ones
+	}
 	for _, dir := range e.Sparse {
 		if clean, ok := tree.Clean(strings.Trim(dir, "/")); ok && clean != "." {
 			a.sparse = append(a.sparse, clean)
@@ -77,7 +85,7 @@ func (d *Deployment) Leaves(t Tree, p string) bool {
 	case d.Kind == ArgoDirectory:
 		return (d.Directory.Recurse || path.Dir(p) == d.Path) && d.Directory.leaves()(name)
 	}
-	return newArtifact(t, d.Exclusion).lacks(p, false)
+	return newArtifact(t, d.Exclusion).leaves(p)
 }
 
 func (a *artifact) rules(text string) (list []ignoreRule) {
@@ -121,9 +129,21 @@ func (a *artifact) checkedOut(p string, folder bool) bool {
 	})
 }
 
-// lacks reports whether a path of the repository is not in the artifact.
+// leaves reports whether a file of the repository is not in the artifact. No symlink is, and nothing below one
+// (Storage.Archive in github.com/fluxcd/pkg/artifact/storage).
+func (a *artifact) leaves(p string) bool { return a.lacks(p, false) || resolved(a.tree, p) != p }
+
+// kustomizationIn returns the path of the kustomization file that a folder has in the artifact, empty where it has none.
+func (a *artifact) kustomizationIn(dir string) string {
+	if p := kustomizationIn(a.tree, dir); p != "" && !a.leaves(p) {
+		return p
+	}
+	return ""
+}
+
+// lacks reports whether a path of the repository, without symlinks, is not in the artifact.
 func (a *artifact) lacks(p string, folder bool) bool {
-	if !a.checkedOut(p, folder) {
+	if !a.checkedOut(p, folder) || a.excepts(p) {
 		return true
 	}
 	elements, any := strings.Split(p, "/"), len(a.own) > 0
@@ -140,6 +160,19 @@ func (a *artifact) lacks(p string, folder bool) bool {
 		}
 	}
 	return !any && slices.ContainsFunc(a.defaults, func(rule ignoreRule) bool { return rule.match(elements, folder) })
+}
+
+// excepts reports whether an ArtifactGenerator does not copy a path, or a folder that contains it.
+func (a *artifact) excepts(p string) bool {
+	for ; len(a.except) > 0 && p != a.copied && p != "." && around(a.copied, p); p = path.Dir(p) {
+		for pattern, re := range a.except {
+			if re.MatchString(p) || re.MatchString(strings.TrimPrefix(p, a.copied+"/")) ||
+				!strings.Contains(pattern, "/") && re.MatchString(path.Base(p)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // match reports whether the rule matches a path or a folder that contains it.
@@ -179,9 +212,9 @@ func matchElement(pattern, name string) bool {
 }
 
 // excludes reports whether any rules besides the defaults may concern a folder: those of the source, or a .sourceignore
-// file in the folder, above it or below it.
-func (a *artifact) excludes(dir string, limits Limits) bool {
-	any := len(a.own)+len(a.sparse) > 0
+// file in the folder, above it or below it. Symlinks may concern any folder.
+func (a *artifact) excludes(dir string, o Options) bool {
+	any := o.Links || len(a.own)+len(a.sparse)+len(a.except) > 0
 	for up := dir; !any; up = path.Dir(up) {
 		if any = len(a.of(up)) > 0; up == "." {
 			break
@@ -190,7 +223,7 @@ func (a *artifact) excludes(dir string, limits Limits) bool {
 	if any {
 		return true
 	}
-	w := &folderWalk{tree: a.tree, list: bounded(a.tree, limits.Files), enter: func(string) bool { return true }}
+	w := &folderWalk{tree: a.tree, list: bounded(a.tree, o.Limits.Files), enter: func(string) bool { return true }}
 	_ = w.walk(dir, 0, func(p string) error { // files beyond the limit are not checked
 		any = any || path.Base(p) == ".sourceignore"
 		return nil
@@ -198,12 +231,14 @@ func (a *artifact) excludes(dir string, limits Limits) bool {
 	return any
 }
 
-// left lists the files below a folder that are not in the artifact, as far as rules besides the defaults concern it.
-func (a *artifact) left(dir string, limits Limits) (files []string) {
-	if !a.excludes(dir, limits) {
+// left lists the files and symlinks below a folder that are not in the artifact, as far as rules besides the defaults
+// concern it.
+func (a *artifact) left(dir string, o Options) (files []string) {
+	if !a.excludes(dir, o) {
 		return nil
 	}
-	w := &folderWalk{tree: a.tree, list: bounded(a.tree, limits.Files), enter: func(string) bool { return true }}
+	w := &folderWalk{tree: a.tree, list: bounded(a.tree, o.Limits.Files), enter: func(string) bool { return true },
+		link: func(p string) { files = append(files, p) }}
 	_ = w.walk(dir, 0, func(p string) error { // files beyond the limit are not checked
 		if a.lacks(p, false) {
 			files = append(files, p)
@@ -220,7 +255,7 @@ func (a *artifact) missing(dir string, limits Limits, passed map[string]bool) st
 		return ""
 	}
 	passed[dir] = true
-	if a.lacks(file, false) {
+	if a.leaves(file) {
 		return file
 	}
 	data, _, err := a.tree.ReadFile(file)
@@ -239,6 +274,8 @@ func (a *artifact) missing(dir string, limits Limits, passed map[string]bool) st
 		real, e, err := a.tree.Lookup(p)
 		switch {
 		case err != nil:
+		case real != p:
+			return p
 		case e.Kind == tree.Dir:
 			if below := a.missing(real, limits, passed); below != "" {
 				return below
@@ -261,23 +298,27 @@ func (r *reader) leave(d *Deployment, from fluxSource, at Position) *Problem {
 		}
 	}
 	a := newArtifact(r.Tree, from.exclusion)
-	if !a.excludes(d.Path, r.Limits) {
+	if !a.excludes(d.Path, r.Options) {
 		return nil
 	}
 	d.Exclusion = from.exclusion
-	missing := ""
-	if kustomizationIn(r.Tree, d.Path) != "" {
-		missing = a.missing(d.Path, r.Limits, map[string]bool{})
-	} else {
+	missing, built := "", []string{d.Path}
+	if a.kustomizationIn(d.Path) == "" {
 		v := &Virtual{}
 		if _, problem := v.generate(r.Tree, d, r.Limits); problem != nil {
 			return problem
 		}
-		if d.LeavesOut = v.leaves; v.leaves && len(v.Includes) == 0 {
+		if d.LeavesOut, built = v.leaves, v.Includes; v.leaves && len(v.Includes) == 0 {
 			missing = d.Path
 		}
 	}
+	for passed := map[string]bool{}; missing == "" && len(built) > 0; built = built[1:] {
+		missing = a.missing(built[0], r.Limits, passed)
+	}
 	if missing != "" {
+		if resolved(r.Tree, missing) != missing {
+			missing = "the symlink " + missing
+		}
 		return problemAt(at, Broken, "the source of Kustomization %q excludes %s: Flux has nothing to build from "+
 			"it", d.Name, missing)
 	}

@@ -78,11 +78,11 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 	if file == "" && d.Kind == ArgoKustomize {
 		return nil, nil // the build reports that it is missing
 	}
-	v := &Virtual{Path: file}
+	v := &Virtual{Path: cmp.Or(file, path.Join(d.Path, kustomization.FileNames()[0]))}
 	var root *yaml.Node
 	var current *field
-	if file == "" {
-		v.Path, v.Generated = path.Join(d.Path, kustomization.FileNames()[0]), true
+	if file == "" || d.LeavesOut { // the source leaves out the file that is there
+		v.Generated = true
 		var problem *Problem
 		if current, problem = v.generate(t, d, limits); problem != nil {
 			return nil, []Problem{problem.of(d.Object)}

@@ -82,10 +82,14 @@ func (r *Repo) Commit(archive string) string {
 	return r.Snapshot()
 }
 
-// Write writes one file of the work tree.
+// Write writes one file of the work tree, in place of a file or a link that is there.
 func (r *Repo) Write(name, data string) {
 	r.t.Helper()
-	if err := os.WriteFile(r.place(name), []byte(data), 0o644); err != nil {
+	p := r.place(name)
+	if _, err := os.Readlink(p); err == nil {
+		r.Remove(name)
+	}
+	if err := os.WriteFile(p, []byte(data), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
 }
