@@ -55,11 +55,11 @@ func (w *worklist) settle() (added []*Deployment) {
 	var list []settled
 	var again []ambiguous
 	all, in := w.sorted(), map[string][]gitops.Cluster{} // in: the clusters of the context, by file and root
-	known := map[*referred]*referred{}
+	known, sent := map[*referred]*referred{}, map[string][]gitops.Object{}
 	for _, a := range w.several {
 		if !a.selects() {
 			if known[a.context] == nil {
-				known[a.context] = w.asDeployed(a.context)
+				known[a.context] = w.asDeployed(a.context, sent)
 			}
 			if as := known[a.context]; a.differs || slices.ContainsFunc(a.object.Refs, func(ref gitops.Reference) bool {
 				return as.changed[ref] || ref.Kind == "HelmChart" || ref.Kind == "ExternalArtifact"
@@ -169,43 +169,55 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 }
 
 // asDeployed returns objects that others refer to as they are deployed: where live deployments change them, what these
-// render counts instead.
-func (w *worklist) asDeployed(context *referred) *referred {
-	out, read := &referred{changed: map[gitops.Reference]bool{}}, map[string]bool{}
-	_, kinds := gitops.Kinds()
+// render counts instead. sent has what is known of objects already, by key.
+func (w *worklist) asDeployed(context *referred, sent map[string][]gitops.Object) *referred {
+	out := &referred{changed: map[gitops.Reference]bool{}}
 	for _, o := range context.objects {
-		if strings.Contains(o.From(), by) || o.Kind != "ArtifactGenerator" && !context.names[gitops.Reference{Kind: o.Kind, Name: o.Name}] {
+		ref := gitops.Reference{Kind: o.Kind, Name: o.Name}
+		if strings.Contains(o.From(), by) || o.Kind != "ArtifactGenerator" && !context.names[ref] {
 			out.objects = append(out.objects, o)
 			continue
 		}
-		changes, as := false, []gitops.Object(nil)
-		variables := sync.OnceValue(o.HasVariables)
-		for _, one := range w.taking(o.File, w.index.Touched([]string{o.File}, nil)) {
-			if !w.isLive(one) {
-				continue
-			}
-			key, whole := o.Kind+" "+o.File+" "+one.id, false
-			if one.Substitute.Active() && variables() || one.Edits(o.Kind, o.Namespace) {
-				found := w.rendered(one.root(), kinds)
-				for _, x := range found.objects {
-					if x.File == o.File && x.Kind == o.Kind && !read[key] {
-						as = append(as, x)
-						out.changed[gitops.Reference{Kind: x.Kind, Name: x.Name}] = true
-					}
-				}
-				changes, whole, read[key] = true, found.whole, true
-				out.changed[gitops.Reference{Kind: o.Kind, Name: o.Name}] = true
-			}
-			if !whole {
-				as = append(as, o.In(From(one.named())))
-			}
+		key := strings.Join([]string{o.Kind, o.Namespace, o.Name, o.File, o.From()}, " ")
+		as, known := sent[key]
+		if !known {
+			as = w.sentAs(o)
+			sent[key] = as
 		}
-		if !changes {
+		if as == nil {
 			as = []gitops.Object{o}
+		} else {
+			out.changed[ref] = true
 		}
 		out.objects = append(out.objects, as...)
 	}
 	return out
+}
+
+// sentAs returns an object of a file as live deployments send it to clusters, one for each; nil where none changes it.
+func (w *worklist) sentAs(o gitops.Object) []gitops.Object {
+	variables := sync.OnceValue(o.HasVariables)
+	changes := func(one *Deployment) bool {
+		return (one.Substitute.Active() && variables() || one.Edits(o.Kind, o.Namespace)) && w.isLive(one)
+	}
+	all := w.taking(o.File, w.index.Touched([]string{o.File}, nil))
+	if !slices.ContainsFunc(all, changes) {
+		return nil
+	}
+	as := []gitops.Object{}
+	_, kinds := gitops.Kinds()
+	for _, one := range all {
+		whole := false
+		if changes(one) {
+			found := w.rendered(one.root(), kinds)
+			whole = found.whole
+			as = append(as, slices.DeleteFunc(slices.Clone(found.objects), func(x gitops.Object) bool { return x.File != o.File || !x.Same(o) })...)
+		}
+		if !whole && w.isLive(one) {
+			as = append(as, o.In(From(one.named())))
+		}
+	}
+	return as
 }
 
 // isApart reports whether an object that others refer to is certainly in another cluster.
