@@ -67,7 +67,29 @@ func at(object map[string]any, e *field.Error) string {
 			}
 		}
 	}
-	return schema.PointerTo(object, e.Field)
+	return entry(object, schema.PointerTo(object, e.Field), e.BadValue)
+}
+
+// entry returns the entry of a map that an error about the map is about, as labels are: the one with the wrong key or value. It
+// returns the pointer of the map where no entry, or several, have that value.
+func entry(object map[string]any, pointer string, wrong any) string {
+	in, _ := jsonpointer.Lookup(object, pointer)
+	m, _ := in.(map[string]any)
+	text, ok := wrong.(string)
+	ok = ok && text != ""
+	if _, isKey := m[text]; ok && isKey {
+		return pointer + "/" + jsonpointer.Escape(text)
+	}
+	var found []string
+	for key, value := range m {
+		if ok && value == text {
+			found = append(found, key)
+		}
+	}
+	if len(found) != 1 {
+		return pointer
+	}
+	return pointer + "/" + jsonpointer.Escape(found[0])
 }
 
 // body is what the API server says, in one line: what it adds to that is a difference of its own fields, with their values.
