@@ -3,16 +3,17 @@ package engine
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/lintel-bot/lintel/engine/internal/lazy"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 // identifier matches a valid identifier of CEL.
-var identifier = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 // checkCEL finds mistakes in a CEL policy or exception that the API server would refuse and that compiling its
 // expressions does not find

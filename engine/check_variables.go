@@ -3,11 +3,12 @@ package engine
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
-	"github.com/lintel-bot/lintel/engine/internal/lazy"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -18,11 +19,13 @@ const placeholder = "lintelvalue"
 
 // innermost matches a variable that contains no other and is not escaped by a backslash; the second group is the
 // expression.
-var innermost = lazy.Regexp(`(^|[^\\])\{\{-?((?:\{[^{}]*\}|[^{}])*)\}\}`)
+var innermost = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[^\\])\{\{-?((?:\{[^{}]*\}|[^{}])*)\}\}`) })
 
 // ofUser matches a part of a request that only an admission review has: a background scan has no user
 // (https://kyverno.io/docs/policy-types/cluster-policy/policy-settings/, "background").
-var ofUser = lazy.Regexp(`(?:^|[^.\w])(serviceAccountName|serviceAccountNamespace|request\.(?:userInfo|roles|clusterRoles))\b`)
+var ofUser = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:^|[^.\w])(serviceAccountName|serviceAccountNamespace|request\.(?:userInfo|roles|clusterRoles))\b`)
+})
 
 // names are the variables that are defined at some point of a rule.
 type names map[string]bool

@@ -1,18 +1,21 @@
 package engine
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/internal/lazy"
 )
 
 // Objects whose namespace nothing names are evaluated as they are written. What a rule makes of their namespace is then
 // not known: whether it applies is for the match package to say, and what it reads is found here, in its text.
 
 var (
-	namespaceRead = lazy.Regexp(`\b(metadata|request)\.("namespace"|namespace\b)|\bnamespaceLabels\b`)
-	namespaceKey  = lazy.Regexp(`/[=^<+X]?\(?metadata\)?/[=^<+X]?\(?namespace\)?$`)
+	namespaceRead = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(metadata|request)\.("namespace"|namespace\b)|\bnamespaceLabels\b`)
+	})
+	namespaceKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/[=^<+X]?\(?metadata\)?/[=^<+X]?\(?namespace\)?$`) })
 )
 
 // readsNamespace reports whether what is evaluated of a tree reads the namespace of the object: messages only show it,

@@ -6,10 +6,11 @@
 package assert
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 
-	"github.com/lintel-bot/lintel/engine/internal/lazy"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
@@ -61,10 +62,10 @@ type projection struct {
 
 // The forms of a key, as the documentation has them.
 var (
-	eachPattern    = lazy.Regexp(`^~(\w*)\.(.*)$`)
-	bindPattern    = lazy.Regexp(`^(.*?)\s*->\s*(\w+)$`)
-	escapedPattern = lazy.Regexp(`^\\(.+)\\$`)
-	exprPattern    = lazy.Regexp(`^\((?:(\w+);)?(.+)\)$`)
+	eachPattern    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^~(\w*)\.(.*)$`) })
+	bindPattern    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.*?)\s*->\s*(\w+)$`) })
+	escapedPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\\(.+)\\$`) })
+	exprPattern    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\((?:(\w+);)?(.+)\)$`) })
 )
 
 // Compile compiles a tree, given as JSON. The error is a *jsonpointer.Error.

@@ -2,10 +2,11 @@ package cel
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/lintel-bot/lintel/engine/internal/lazy"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -67,8 +68,12 @@ func selects(s *policy.Selector) bool {
 // Kyverno replaces text, whatever it means: object.spec and object.metadata become those of the pod template, and
 // object["spec"] or object.?spec stays. The namespace stays that of the controller, which templates rarely have.
 var (
-	podFields        = lazy.Regexp(`(?:object|oldObject)(\.(?:spec|metadata)(?:\.namespace\b)?)`)
-	mutatedPodFields = lazy.Regexp(`\b(object|oldObject|Object)\.(spec|metadata\.labels|metadata\.annotations)`)
+	podFields = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:object|oldObject)(\.(?:spec|metadata)(?:\.namespace\b)?)`)
+	})
+	mutatedPodFields = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(object|oldObject|Object)\.(spec|metadata\.labels|metadata\.annotations)`)
+	})
 )
 
 // validatingTemplates returns the spec of a policy on Pods for the controllers with the pod template at a path, its messages

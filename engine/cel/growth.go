@@ -2,8 +2,10 @@ package cel
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
@@ -12,8 +14,6 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
-
-	"github.com/lintel-bot/lintel/engine/internal/lazy"
 )
 
 // The cost of a call is known only after it has returned, which is too late for a function whose result can exceed the
@@ -158,7 +158,7 @@ func within(text, limit ref.Val) ref.Val {
 	return s
 }
 
-var precision = lazy.Regexp(`%\.([0-9]+)`)
+var precision = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%\.([0-9]+)`) })
 
 func formatText(s string) ref.Val {
 	for _, m := range precision().FindAllStringSubmatch(s, -1) {

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-
-	"github.com/lintel-bot/lintel/engine/internal/lazy"
 )
 
 // image is a parsed image reference, a value of the expression language. Its parts are filled in as
@@ -23,9 +23,9 @@ type image struct {
 var imageType = cel.ObjectType("kyverno.image")
 
 var (
-	repositoryPattern = lazy.Regexp(`^[a-z0-9_./-]{2,255}$`)
-	tagPattern        = lazy.Regexp(`^[A-Za-z0-9_.-]{1,128}$`)
-	digestPattern     = lazy.Regexp(`^sha256:[0-9a-f]{64}$`)
+	repositoryPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_./-]{2,255}$`) })
+	tagPattern        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`) })
+	digestPattern     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) })
 )
 
 // parseImage reads an image reference of at most 1,024 bytes. It takes and refuses what Kyverno does

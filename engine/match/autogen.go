@@ -2,10 +2,11 @@ package match
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/lintel-bot/lintel/engine/internal/lazy"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -159,7 +160,7 @@ func aboutPods(r *policy.Rule) bool {
 	return len(excluded) == 0 || containsPod(excluded)
 }
 
-var reference = lazy.Regexp(`\$\([^)]*\)`)
+var reference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\([^)]*\)`) })
 
 // generate generates one rule for controllers with the pod template at the same path. It returns nil if rules like this
 // one are not generated.

@@ -1,9 +1,10 @@
 package match
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 
-	"github.com/lintel-bot/lintel/engine/internal/lazy"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -13,7 +14,7 @@ type Kind struct {
 	Group, Version, Kind, SubResource string
 }
 
-var versionPart = lazy.Regexp(`^(v\d+((alpha|beta)\d+)?|\*)$`)
+var versionPart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(v\d+((alpha|beta)\d+)?|\*)$`) })
 
 // ParseKind parses a kind selector. It returns false if a part is empty or there are too many.
 func ParseKind(s string) (Kind, bool) {

@@ -3,10 +3,11 @@ package variable
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/lintel-bot/lintel/engine/internal/lazy"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
@@ -15,7 +16,7 @@ const maxReferences = 8
 
 // referencePattern matches $(path), with the backslash that may be before it. A text with a space is no reference:
 // shell scripts in a policy contain $(command argument).
-var referencePattern = lazy.Regexp(`\\?\$\([^\s()]+\)`)
+var referencePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\?\$\([^\s()]+\)`) })
 
 // operators that may be before the path of a reference
 // (https://kyverno.io/docs/policy-types/cluster-policy/validate/#operators), longer ones first.

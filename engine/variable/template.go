@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
-	"github.com/lintel-bot/lintel/engine/internal/lazy"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 )
 
@@ -21,10 +22,10 @@ const (
 // variablePattern is a variable with no other inside it: two braces, text without braces except one level
 // of {...} for JMESPath hashes, two braces; not after a backslash. Substituting what it finds and looking
 // again resolves nested variables from the inside out.
-var variablePattern = lazy.Regexp(`(?:^|[^\\])(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
+var variablePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|[^\\])(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`) })
 
 // escapedPattern matches a variable after a backslash, which is not resolved.
-var escapedPattern = lazy.Regexp(`\\(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
+var escapedPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`) })
 
 // template is a string with variables.
 type template struct {
