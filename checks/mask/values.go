@@ -108,6 +108,9 @@ func (v *Values) fields(s *secret, apiVersion, at string, value any) {
 		}
 	case []any:
 		for i, one := range value {
+			if text, ok := one.(string); ok && inside && !below { // data is no map here, so its values may not be base64
+				v.add(s, text, false)
+			}
 			v.fields(s, apiVersion, at+jsonpointer.Join(strconv.Itoa(i)), one)
 		}
 	default:

@@ -396,3 +396,15 @@ func TestHostileValuesAreBounded(t *testing.T) {
 		})
 	}
 }
+
+// A list in place of the data of a Secret is refused by the API server. Its values are confidential all the same, as written and
+// decoded.
+func TestHideListInPlaceOfData(t *testing.T) {
+	var v mask.Values
+	v.Object(map[string]any{"kind": "Secret", "metadata": map[string]any{"name": "db"},
+		"data": []any{"correct horse battery 42", encode("corr-horse-battery")}})
+	const text = "correct horse battery 42, corr-horse-battery"
+	if got := v.Hide(text); got != "(hidden), (hidden)" {
+		t.Error(got)
+	}
+}
