@@ -254,7 +254,7 @@ func invalidAt(data []byte) int {
 func Vet(path string, data []byte, limits Limits) error {
 	limits = limits.withDefaults()
 	if bytes.IndexByte(data, '&') >= 0 || bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data) ||
-		deepIndent(data, limits.Depth) {
+		deepIndent(data, limits.Depth) || deepLine(data, limits.Depth*2) > 0 {
 		_, err := Parse(path, data, limits)
 		return err
 	}

@@ -99,3 +99,12 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Lists in one line may be nested too deeply, too, also behind a mark that begins no list.
+func TestVetRefusesDeepLists(t *testing.T) {
+	for _, text := range []string{"a:\n" + strings.Repeat("- ", 500) + "x\n", "? a\n: " + strings.Repeat("- ", 500) + "x\n"} {
+		if err := doc.Vet("f", []byte(text), doc.Limits{}); err == nil {
+			t.Errorf("%.20q passes", text)
+		}
+	}
+}
