@@ -105,7 +105,7 @@ func (a applier) atomicMap(at field) bool {
 
 func (a applier) mergeList(have, next []any, at field, depth int) (any, error) {
 	if at.name == "finalizers" {
-		return distinct(have, next), nil
+		return distinct(slices.Clone(have), next), nil
 	}
 	keys := a.mergeKeys(at, slices.Concat(have, next))
 	if keys == nil {

@@ -45,6 +45,8 @@ func TestConfiguration(t *testing.T) {
 			`name: web}, {containerPort: 80, protocol: UDP}]}]}`, false,
 			"/spec/containers/0/ports", `[{containerPort: 80, protocol: TCP, name: web}, {containerPort: 80, protocol: UDP}]`},
 		{"a set", pod, `metadata: {finalizers: [f, g]}`, false, "/metadata/finalizers", `[f, g]`},
+		{"a set that has an element twice", `{apiVersion: v1, kind: Pod, metadata: {name: p, finalizers: [f, f]}}`, `metadata: {finalizers: [g]}`,
+			false, "/metadata/finalizers", `[f, f, g]`},
 		{"an atomic list", pod, `spec: {tolerations: [{key: k}]}`, false, "error", "tolerations of spec"},
 		{"an atomic list of a container", pod, `spec: {containers: [{name: a, args: [x]}]}`, false, "error",
 			"args of containers"},

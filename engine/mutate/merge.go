@@ -122,7 +122,7 @@ func (m merger) merge(object, patch any, at field, depth int) (any, error) {
 
 func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
 	if m.builtin && at.name == "finalizers" {
-		return distinct(patch, have), nil
+		return distinct(distinct(nil, patch), have), nil
 	}
 	patch, replace := cutDirective(patch)
 	keys := m.mergeKeys(at, slices.Concat(have, patch))
@@ -176,9 +176,9 @@ func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
 	return append(out, rest...), nil
 }
 
-// distinct returns the elements of lists, each once.
-func distinct(lists ...[]any) (out []any) {
-	for _, v := range slices.Concat(lists...) {
+// distinct adds to a list the elements of another one that it lacks.
+func distinct(out, more []any) []any {
+	for _, v := range more {
 		if !slices.ContainsFunc(out, func(o any) bool { return reflect.DeepEqual(o, v) }) {
 			out = append(out, v)
 		}
