@@ -83,7 +83,7 @@ func (m *misses) goOn(holds bool, words func() string) bool {
 func (f *filter) eval(t *Target, as role, not *misses) (matched bool, needs error) {
 	user := f.hasUser() && (as != asMatch || !t.anonymous() || f.user(t))
 	name, namespace := t.Identity.Name, t.namespace()
-	in, known := t.InNamespace(f.namespaces)
+	in, known := true, true
 	fits := not.goOn(user || f.hasResources(), func() string {
 		return "it names no resources, and the requesting user is not given"
 	}) && not.goOn(len(f.operations) == 0 || slices.Contains(f.operations, t.Operation), func() string {
@@ -98,7 +98,11 @@ func (f *filter) eval(t *Target, as role, not *misses) (matched bool, needs erro
 		return fmt.Sprintf("name %s is not %s", name, f.name)
 	}) && not.goOn(AnyWildcard(f.names, name), func() string {
 		return fmt.Sprintf("name %s is not %s", name, named(f.names))
-	}) && not.goOn(in || !known, func() string {
+	})
+	if fits {
+		in, known = t.InNamespace(f.namespaces)
+	}
+	fits = fits && not.goOn(in || !known, func() string {
 		if namespace == "" {
 			return "it is in no namespace, and not in " + named(f.namespaces)
 		}
