@@ -57,11 +57,10 @@ func (s *release) postRender(list []*Resource) (out []*Resource, problems []doc.
 // postRun records what each post renderer did in one run through all of them.
 type postRun []postStep
 
-// postStep is a post renderer with its input and its output; nil: it had none.
+// postStep is a post renderer with its input; nil: it had none.
 type postStep struct {
 	of      gitops.Overrides
 	printed *printed
-	out     []*Resource
 }
 
 // postRendered applies all post renderers to resources, and adds the run to runs.
@@ -80,7 +79,7 @@ func (s *release) postRendered(list []*Resource, runs *[]postRun) ([]*Resource, 
 		if len(problems) > 0 {
 			return nil, problems
 		}
-		run = append(run, postStep{o, p, out})
+		run = append(run, postStep{o, p})
 		list = out
 	}
 	*runs = append(*runs, run)
@@ -107,7 +106,7 @@ func (step postStep) inactive(b *builder) (list []gitops.Position) {
 		return nil
 	}
 	l.choose()
-	signs := (&rebuilder{builder: own}).matchless(l, step.out, true)
+	signs := (&rebuilder{builder: own}).matchless(l, nil, true)
 	for _, c := range l.choices {
 		switch {
 		case !signs[c.sign]:
