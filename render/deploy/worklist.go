@@ -79,6 +79,7 @@ func (w *worklist) ready() *worklist {
 			}
 			w.follow(more, false)
 		}
+		w.several = nil
 		w.unlink()
 	})
 	return w
@@ -211,7 +212,7 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, beside func() 
 		return nil, nil
 	}
 	wanted := map[string][]string{} // by kind, the names that these objects refer to
-	flux, sets, others, flagged := false, false, []gitops.Object(nil), map[gitops.Reference]bool{}
+	flux, sets, others := false, false, []gitops.Object(nil)
 	for _, o := range objects {
 		sets = sets || o.Kind == "ApplicationSet"
 		for _, ref := range o.Refs {
@@ -229,7 +230,8 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, beside func() 
 	if sets { // their generators select clusters
 		others = append(others, w.selectable().objects...)
 	}
-	found, problems := w.deployments(slices.Concat(objects, others), func(o gitops.Object) { flagged[o.Reference()] = true })
+	var differ []gitops.Object
+	found, problems := w.deployments(slices.Concat(objects, others), func(o gitops.Object) { differ = append(differ, o) })
 	context := &referred{objects: others, names: map[gitops.Reference]bool{}}
 	for _, o := range others {
 		for _, ref := range o.Refs { // of a HelmChart
@@ -240,7 +242,7 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, beside func() 
 		for _, ref := range o.Refs {
 			context.names[ref] = true
 		}
-		if differs := flagged[o.Reference()]; differs || len(o.Refs) > 0 {
+		if differs := slices.ContainsFunc(differ, o.Is); differs || len(o.Refs) > 0 {
 			w.several = append(w.several, ambiguous{o, from, context, differs})
 		}
 	}
