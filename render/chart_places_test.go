@@ -48,19 +48,18 @@ metadata:
     {{- tpl .Values.labels . | nindent 4 }}
 data:
   {{- .Values.data | nindent 2 }}
-`
-	for name, test := range map[string]struct {
-		files  string
-		places map[string]string
-	}{
-		"in an object": {`
 -- flux/app.yaml --
 apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
 metadata: {name: app, namespace: apps}
 spec:
   chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}
-  values:
+`
+	for name, test := range map[string]struct {
+		files  string
+		places map[string]string
+	}{
+		"in an object": {`  values:
     labels: |
       team: "a"
 
@@ -72,14 +71,7 @@ spec:
         three
 `, map[string]string{"/metadata/labels/team": "flux/app.yaml:8:14-15", "/metadata/labels/app": "flux/app.yaml:10:31-35",
 			"/data/a": "flux/app.yaml:12:10-11", "/data/b": "flux/app.yaml:14:9-12"}},
-		"in a text": {`
--- flux/app.yaml --
-apiVersion: helm.toolkit.fluxcd.io/v2
-kind: HelmRelease
-metadata: {name: app, namespace: apps}
-spec:
-  chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}
-  valuesFrom: [{kind: ConfigMap, name: values}]
+		"in a text": {`  valuesFrom: [{kind: ConfigMap, name: values}]
 -- flux/values.yaml --
 apiVersion: v1
 kind: ConfigMap
