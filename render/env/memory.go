@@ -40,9 +40,9 @@ type Table struct {
 
 const (
 	maxVersions = 4        // results per key: for some pull requests and their base
-	maxTable    = 16 << 20 // compressed bytes of a table on disk
+	maxTable    = 64 << 20 // compressed bytes of a table on disk
 	maxApart    = 32 << 20 // compressed bytes of an entry of a table with Apart
-	maxRecords  = 20_000   // keys per table
+	maxRecords  = 100_000  // keys per table
 	maxRead     = 4 << 20  // encoded bytes of decoded values in memory, which take many times as much
 )
 

@@ -40,6 +40,9 @@ var types = sync.OnceValue(func() managedfields.TypeConverter { return applyconf
 // doubled finds elements of lists that have the same key, which server-side apply refuses
 // (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy).
 func doubled(object map[string]any) (found []schema.Violation) {
+	if !mayDouble(object) {
+		return nil
+	}
 	_, err := types().ObjectToTyped(&unstructured.Unstructured{Object: object})
 	var list typed.ValidationErrors
 	if !errors.As(err, &list) {
@@ -52,6 +55,49 @@ func doubled(object map[string]any) (found []schema.Violation) {
 		}
 	}
 	return found
+}
+
+// elementKeys has a field of each key of a list that server-side apply merges.
+var elementKeys = []string{"apiServerID", "containerPort", "device", "devicePath", "ip", "mountPath", "name", "port", "reason",
+	"resourceClaimName", "resourceID", "topologyKey", "type", "uid"}
+
+// mayDouble reports whether two elements of a list in a value may have the same key. It is much faster than reading types,
+// which only few objects need.
+func mayDouble(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, field := range v {
+			if mayDouble(field) {
+				return true
+			}
+		}
+	case []any:
+		type key struct{ field, value any }
+		seen := map[key]bool{}
+		is := func(k key) bool {
+			known := seen[k]
+			seen[k] = true
+			return known
+		}
+		for _, element := range v {
+			fields, isMap := element.(map[string]any)
+			if !isMap {
+				if _, isList := element.([]any); isList || element == nil || is(key{"", element}) {
+					return true
+				}
+				continue
+			}
+			if mayDouble(fields) || slices.ContainsFunc(elementKeys, func(name string) bool {
+				value, has := fields[name]
+				_, deep := value.(map[string]any)
+				_, list := value.([]any)
+				return has && (deep || list || is(key{name, value}))
+			}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 var named = regexp.MustCompile(`\[name="([^"]*)"\]`)
