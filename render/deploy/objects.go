@@ -121,35 +121,46 @@ func (w *worklist) sent(one *Deployment, kinds []string) []gitops.Object {
 	return own
 }
 
-// lookUp reads the objects of some kinds that objects of Flux refer to. wanted has the names by kind. All objects are
-// read where another one that refers to them must be read first, as for an ArtifactGenerator or a HelmChart.
-func (w *worklist) lookUp(kinds []string, wanted map[string][]string) (objects []gitops.Object) {
+// lookUp visits the objects of some kinds that objects of Flux refer to. wanted has the names by kind. All objects are
+// visited where another one that refers to them must be read first, as for an ArtifactGenerator or a HelmChart.
+func (w *worklist) lookUp(kinds []string, wanted map[string][]string, visit func(gitops.Object)) {
 	for _, kind := range kinds {
-		names, values := wanted[kind], roots.IsValuesSource(kind)
-		switch all := kind == "GitRepository" || kind == "ArtifactGenerator" || len(wanted["HelmChart"]) > 0 && !values; {
-		case all:
-			names = nil
-		case len(names) == 0:
-			continue
-		}
-		added := map[roots.Root]bool{}
-		files := w.index.Deploying.Sources(kind)
-		if values {
-			files = w.index.Mentions(kind)
-		}
-		for _, p := range files {
-			if w.index.Manifest(p) && !kustomization.IsFileName(p) {
-				shaping, plain := w.index.Deploying.Shaping(p)
-				objects = append(objects, w.arriving(p, shaping, plain, added, names, kind)...)
+		all := kind == "GitRepository" || kind == "ArtifactGenerator" || len(wanted["HelmChart"]) > 0 && !roots.IsValuesSource(kind)
+		if all {
+			list, known := w.sources.Load(kind)
+			if !known {
+				list, _ = w.sources.LoadOrStore(kind, w.named(kind, nil))
+			}
+			for _, o := range list.([]gitops.Object) {
+				visit(o)
+			}
+		} else if names := wanted[kind]; len(names) > 0 {
+			for _, o := range w.named(kind, names) {
+				visit(o)
 			}
 		}
-		if !values {
-			continue
+	}
+}
+
+// named returns the objects of a kind, from files with one of some names; nil: from any.
+func (w *worklist) named(kind string, names []string) (objects []gitops.Object) {
+	added, values := map[roots.Root]bool{}, roots.IsValuesSource(kind)
+	files := w.index.Deploying.Sources(kind)
+	if values {
+		files = w.index.Mentions(kind)
+	}
+	for _, p := range files {
+		if w.index.Manifest(p) && !kustomization.IsFileName(p) {
+			shaping, plain := w.index.Deploying.Shaping(p)
+			objects = append(objects, w.arriving(p, shaping, plain, added, names, kind)...)
 		}
-		for _, root := range w.index.Deploying.Generating(kind, names) {
-			if found := w.rendered(root, []string{kind}); !added[root] {
-				objects = append(objects, found.objects...)
-			}
+	}
+	if !values {
+		return objects
+	}
+	for _, root := range w.index.Deploying.Generating(kind, names) {
+		if found := w.rendered(root, []string{kind}); !added[root] {
+			objects = append(objects, found.objects...)
 		}
 	}
 	return objects

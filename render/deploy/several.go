@@ -171,7 +171,7 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 // asDeployed returns objects that others refer to as they are deployed: where live deployments change them, what these
 // render counts instead. sent has what is known of objects already, by key.
 func (w *worklist) asDeployed(context *referred, sent map[string][]gitops.Object) *referred {
-	out := &referred{changed: map[gitops.Reference]bool{}}
+	out := &referred{objects: make([]gitops.Object, 0, len(context.objects)), changed: map[gitops.Reference]bool{}}
 	for _, o := range context.objects {
 		ref := gitops.Reference{Kind: o.Kind, Name: o.Name}
 		if strings.Contains(o.From(), by) || o.Kind != "ArtifactGenerator" && !context.names[ref] {

@@ -30,6 +30,7 @@ type worklist struct {
 	work       sync.Mutex             // held while deployments are added
 	built      sync.Map               // by builtKey: builtObjects
 	read       sync.Map               // by path: the objects of a file, see inFile
+	sources    sync.Map               // by kind: all objects of the kind, see lookUp
 	placements sync.Map               // by roots.Root: Placement
 	reached    sync.Map               // results of reaches, by what they depend on
 	holds      func() map[string]bool // see holdsDeployers
@@ -223,9 +224,12 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, beside func() 
 	if flux {
 		_, kinds := gitops.Kinds()
 		read := beside()
-		others = append(slices.Clone(read), slices.DeleteFunc(w.lookUp(kinds, wanted), func(o gitops.Object) bool {
-			return slices.ContainsFunc(read, o.Same)
-		})...)
+		others = slices.Clone(read)
+		w.lookUp(kinds, wanted, func(o gitops.Object) {
+			if !slices.ContainsFunc(read, o.Same) {
+				others = append(others, o)
+			}
+		})
 	}
 	if sets { // their generators select clusters
 		others = append(others, w.selectable().objects...)

@@ -383,17 +383,29 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	if slices.ContainsFunc(objects, func(o Object) bool { return o.id == "" }) {
 		o.Once = nil
 	}
-	byKind := map[string][]Object{}
-	for _, object := range objects {
-		byKind[object.Kind] = append(byKind[object.Kind], object)
+	byKind := sync.OnceValue(func() map[string][]int {
+		list := map[string][]int{}
+		for i := range objects {
+			list[objects[i].Kind] = append(list[objects[i].Kind], i)
+		}
+		return list
+	})
+	wanted := func(n Wanted) (list []Object) {
+		for _, i := range byKind()[n.Kind] {
+			if n.selects(objects[i]) {
+				list = append(list, objects[i])
+			}
+		}
+		return list
 	}
-	wanted := func(n Wanted) []Object {
-		return slices.DeleteFunc(slices.Clone(byKind[n.Kind]), func(o Object) bool { return !n.selects(o) })
-	}
-	found := make([]Deployment, 0, len(objects))
+	var found []Deployment
 	var all problems
 	for _, object := range objects {
-		one := o.once(object, wanted)
+		evaluate := object.evaluation()
+		if evaluate == nil {
+			continue
+		}
+		one := o.once(object, evaluate, wanted)
 		if one.Several && o.Several != nil {
 			o.Several(object)
 		}
@@ -427,23 +439,24 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	return found, all.list
 }
 
-// once evaluates an object, or returns the cached result.
-func (o Options) once(object Object, wanted func(Wanted) []Object) Evaluation {
-	var evaluate func(*reader, *field) *Problem
-	kind, flux := object.Kind, false
-	switch group := object.Group; {
+// evaluation returns what finds the deployments of an object; nil for one that deploys nothing.
+func (o *Object) evaluation() func(*reader, *field) *Problem {
+	switch group, kind := o.Group, o.Kind; {
 	case group == argoGroup && kind == "Application":
-		evaluate = (*reader).application
+		return (*reader).application
 	case group == argoGroup && kind == "ApplicationSet":
-		evaluate = (*reader).applicationSet
+		return (*reader).applicationSet
 	case group == fluxGroup && kind == "Kustomization":
-		evaluate, flux = (*reader).fluxKustomization, true
+		return (*reader).fluxKustomization
 	case group == helmGroup && kind == "HelmRelease":
-		evaluate, flux = (*reader).helmRelease, true
+		return (*reader).helmRelease
 	}
-	if evaluate == nil {
-		return Evaluation{}
-	}
+	return nil
+}
+
+// once evaluates an object, or returns the cached result.
+func (o Options) once(object Object, evaluate func(*reader, *field) *Problem, wanted func(Wanted) []Object) Evaluation {
+	flux := object.Group != argoGroup
 	do := func(t Tree, asked func(Wanted)) Evaluation {
 		root := object.root()
 		r := &reader{Options: o, from: object.from, where: root.position("metadata", "name"), object: object.Reference()}
