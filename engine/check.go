@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/lintel-bot/lintel/engine/condition"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/match"
@@ -51,6 +52,16 @@ func checkException(d policy.Document, e policy.PolicyException) []policy.Proble
 	c.userless = c.background
 	c.strings("/spec/conditions", predefined)
 	c.operations("/spec/conditions")
+	if _, isMap := e.Spec.Conditions.(map[string]any); !isMap && e.Spec.Conditions != nil {
+		c.bad("/spec/conditions", "the conditions of an exception are no list: write any or all")
+	}
+	jsonpointer.Walk(jsonpointer.At(c.tree, "/spec/conditions"), "/spec/conditions", func(pointer string, value any) {
+		m, _ := value.(map[string]any)
+		operator, _ := m["operator"].(string)
+		if instead, deprecated := condition.IsDeprecated(operator); deprecated && !strings.HasPrefix(operator, "Duration") {
+			c.bad(pointer+"/operator", "exceptions have no operator %s: use %s", operator, instead)
+		}
+	})
 	return c.problems
 }
 

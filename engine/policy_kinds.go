@@ -83,7 +83,11 @@ func roleOf(d policy.Document) (*role, *policy.Problem) {
 		p := d.Problem("/kind", "%s", message)
 		return nil, &p
 	}
-	if versions := versionsOf[d.Group()]; r != nil && !slices.Contains(versions, d.Version()) {
+	versions := versionsOf[d.Group()]
+	if d.Group() == "kyverno.io" && r != nil && r.exception {
+		versions = []string{"v2", "v2beta1", "v2alpha1"}
+	}
+	if r != nil && !slices.Contains(versions, d.Version()) {
 		p := d.Problem("/apiVersion", "unknown version %q of %s: use one of %s",
 			d.Version(), d.Group(), strings.Join(versions, ", "))
 		return nil, &p

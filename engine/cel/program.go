@@ -94,10 +94,24 @@ func (c *compiler) compile(pointer, source string, want ...*cel.Type) *expressio
 		c.problem(pointer, "the expression is empty")
 		return nil
 	}
-	checked, issues := c.lang.env.Compile(source)
+	env := c.lang.env
+	if c.doc.Group() != "policies.kyverno.io" {
+		var err error
+		if env, err = server(); err != nil {
+			c.problem(pointer, "build the expression language: %v", err)
+			return nil
+		}
+	}
+	checked, issues := env.Compile(source)
 	if issues.Err() != nil {
+		why := ""
+		if env != c.lang.env {
+			if _, others := c.lang.env.Compile(source); others.Err() == nil {
+				why = "; the API server compiles it, which has no functions of Kyverno"
+			}
+		}
 		for _, e := range issues.Errors() {
-			c.located(pointer, e.Location, "the expression does not compile: "+firstLine(e.Message))
+			c.located(pointer, e.Location, "the expression does not compile: "+firstLine(e.Message)+why)
 		}
 		return nil
 	}
