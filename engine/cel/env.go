@@ -125,6 +125,7 @@ func serverOptions() []cel.EnvOption {
 		cel.Variable(identAuthorizedResource, library.ResourceCheckType),
 		library.JSONPatch(), mutationTypes(),
 	)
+	options = append(options, bounds()...)
 	return append(options, dynamic(identObject, identOldObject, identRequest, identNamespace, identVariables, identParams)...)
 }
 
@@ -152,7 +153,6 @@ func newEnv() (*cel.Env, error) {
 	options = append(options, imageFunctions()...)
 	options = append(options, functions()...)
 	options = append(options, libraryFunctions()...)
-	options = append(options, bounds()...)
 	return cel.NewEnv(options...)
 }
 

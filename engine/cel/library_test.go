@@ -204,6 +204,10 @@ func TestCostIsStillBounded(t *testing.T) {
 		if (x.quick == nil) != metered {
 			t.Errorf("%.60s: metered is %v", source, !metered)
 		}
+		c.doc = document(t, elsewhere(podPolicy(validates("true"))))
+		if x = c.compile("/spec", source); x == nil || (x.quick == nil) != metered {
+			t.Errorf("%.60s, for the API server: %v, %+v", source, c.problems, x)
+		}
 	}
 	if got := result(t, list+".all(a, "+list+".all(b, "+list+".all(c, a + b + c > 0)))", nil); !strings.Contains(got,
 		"cost limit") {
@@ -256,6 +260,16 @@ func TestCostIsStillBounded(t *testing.T) {
 	} {
 		if got := result(t, source, nil); !strings.Contains(got, want) {
 			t.Errorf("%.60s: got %.200q, want %q", source, got, want)
+		}
+	}
+	for _, source := range []string{
+		"lists.range(2000000000).size() > 0", long + `.replace("a", ` + long + `) != ""`, `"%.999999999f".format([3.14159]) != ""`,
+		`["a", "b"].join(` + long + `) != ""`,
+	} {
+		got := mustVP(t, elsewhere(podPolicy(validates(source)))).Evaluate(t.Context(),
+			&admission.Request{Operation: admission.Create, Object: object(t, twoContainers)}, Env{})
+		if len(got) != 1 || !strings.Contains(got[0].Message, "at most") && !strings.Contains(got[0].Message, "more than") {
+			t.Errorf("%.60s, for the API server: %.300v", source, got)
 		}
 	}
 }
