@@ -197,11 +197,16 @@ func (c *checker) controllers(p *policy.ClusterPolicy) {
 	}
 	known := []string{"DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet", "CronJob"}
 	for name := range strings.SplitSeq(value, ",") {
-		if name = strings.TrimSpace(name); name == "" || name == "none" || name == "all" || slices.Contains(known, name) {
+		hint, trimmed := "", strings.TrimSpace(name)
+		switch {
+		case trimmed == "" || trimmed == "none" || trimmed == "all" || slices.Contains(known, name):
 			continue
+		case slices.Contains(known, trimmed):
+			hint = ": Kyverno reads the name with the space, remove it"
+		default:
+			name, hint = trimmed, policy.DidYouMean(policy.Nearest(trimmed, known))
 		}
-		c.warn("/metadata/annotations/"+jsonpointer.Escape(match.AutogenAnnotation), "no rules are generated for %q%s", name,
-			policy.DidYouMean(policy.Nearest(name, known)))
+		c.warn("/metadata/annotations/"+jsonpointer.Escape(match.AutogenAnnotation), "no rules are generated for %q%s", name, hint)
 	}
 }
 

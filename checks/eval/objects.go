@@ -169,13 +169,15 @@ type part struct {
 	objects int // number of yielded objects
 
 	docs []policy.Document
-	rows []string
+	rows [][]rune
 }
 
-// lines are those of the part.
-func (p *part) lines() []string {
+// lines are those of the part. A manifest on one line has a single long one.
+func (p *part) lines() [][]rune {
 	if p.rows == nil {
-		p.rows = strings.Split(p.text, "\n")
+		for row := range strings.SplitSeq(p.text, "\n") {
+			p.rows = append(p.rows, []rune(strings.TrimSuffix(row, "\r")))
+		}
 	}
 	return p.rows
 }

@@ -84,7 +84,7 @@ func (p *placing) endOf(n *yaml.Node) int {
 	if n.Line < 1 || n.Line > len(lines) || n.Column < 1 || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return 0
 	}
-	row := []rune(strings.TrimSuffix(lines[n.Line-1], "\r"))
+	row := lines[n.Line-1]
 	if n.Column > len(row) {
 		return 0
 	}

@@ -164,6 +164,7 @@ func quickOptions(e ast.Expr) []cel.ProgramOption {
 func programOptions() []cel.ProgramOption {
 	return []cel.ProgramOption{
 		cel.EvalOptions(cel.OptOptimize),
+		cel.CustomDecoratorV2(limitSums),
 		cel.CostLimit(costLimit),
 		cel.CostTracking(&library.CostEstimator{}),
 		cel.CostTrackerOptions(append(sizeTrackers(), interpreter.PresenceTestHasCost(false))...),

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
@@ -236,6 +237,16 @@ func TestCostIsStillBounded(t *testing.T) {
 		if got := result(t, strings.ReplaceAll(loops, "#", short), nil); !strings.Contains(got, "cost limit") {
 			t.Errorf("three million iterations of %s: got %q", loops, got)
 		}
+	}
+	var doubling strings.Builder
+	doubling.WriteString("  variables:\n  - {name: v0, expression: '\"aaaaaaaa\"'}\n")
+	for i := range 40 {
+		fmt.Fprintf(&doubling, "  - {name: v%d, expression: variables.v%d + variables.v%d}\n", i+1, i, i)
+	}
+	got := mustVP(t, podPolicy(doubling.String()+validates("variables.v40 != ''"))).Evaluate(t.Context(),
+		&admission.Request{Operation: admission.Create, Object: object(t, twoContainers)}, Env{})
+	if len(got) != 1 || !strings.Contains(got[0].Message, "at most 4194304 bytes") {
+		t.Errorf("a text doubled 40 times: got %.300v", got)
 	}
 	long := `"` + strings.Repeat("a", 20000) + `"`
 	for source, want := range map[string]string{

@@ -368,6 +368,27 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// Kyverno evaluates with an empty object where the request has none, after the API server has read the match conditions.
+func TestAbsentObjects(t *testing.T) {
+	request := &admission.Request{Operation: admission.Create, Object: object(t, twoContainers)}
+	when := func(e string) string {
+		return "  matchConditions: [{name: a, expression: \"" + e + "\"}]\n" + validates("false")
+	}
+	for text, want := range map[string]Outcome{
+		podPolicy(validates("oldObject == null")):                                           Fail,
+		podPolicy(validates("size(oldObject) == 0")):                                        Pass,
+		podPolicy(validates("oldObject == null || oldObject.metadata.name == 'a'")):         Error,
+		podPolicy(validates("request.oldObject == null")):                                   Pass,
+		podPolicy(when("oldObject != null")):                                                Skip,
+		elsewhere(podPolicy(validates("oldObject == null"))):                                Pass,
+		elsewhere(podPolicy(validates("oldObject == null || oldObject.metadata.x == 'a'"))): Pass,
+	} {
+		if got := mustVP(t, text).Evaluate(t.Context(), request, Env{}); len(got) != 1 || got[0].Outcome != want {
+			t.Errorf("%s%+v, want %s", text, got, want)
+		}
+	}
+}
+
 func TestAutogen(t *testing.T) {
 	p := mustVP(t, podPolicy(validates("object.spec.containers.all(c, c.image != 'bad') && "+
 		"!has(object.metadata.labels.x) && object.metadata.namespace == 'ns'")))
@@ -419,7 +440,7 @@ func TestAutogenText(t *testing.T) {
 		"object.metadata.?namespace.orValue('') == 'ns'":              Fail,
 		"has(object.metadata.namespaces)":                             Fail,
 		"'object.spec' == 'object.' + 'spec'":                         Fail,
-		"oldObject == null || oldObject.spec.hostPID":                 Pass,
+		"oldObject == {} || oldObject.spec.hostPID":                   Pass,
 		"object.kind == 'Deployment' && object.spec.hostPID == true":  Pass,
 		"namespaceObject.metadata.name == object.metadata.namespace":  Pass,
 		"[object].all(thisobject, thisobject.spec.hostPID)":           Pass,

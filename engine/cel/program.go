@@ -95,7 +95,7 @@ func (c *compiler) compile(pointer, source string, want ...*cel.Type) *expressio
 		return nil
 	}
 	env := c.lang.env
-	if c.doc.Group() != "policies.kyverno.io" {
+	if c.doc.Group() != kyvernoGroup {
 		var err error
 		if env, err = server(); err != nil {
 			c.problem(pointer, "build the expression language: %v", err)
@@ -156,9 +156,11 @@ func (c *compiler) lacks(name string) bool {
 	return name == identImages && strings.HasSuffix(c.doc.Kind, "ValidatingPolicy")
 }
 
+const kyvernoGroup = "policies.kyverno.io"
+
 // ofKyverno reports whether Kyverno itself compiles the expressions: it takes no value of an unknown type for a bool or a
 // string (pkg/cel/compiler/compiler.go of Kyverno), as the API server does where it knows no schema.
-func (c *compiler) ofKyverno() bool { return c.doc.Group() == "policies.kyverno.io" && !c.generated }
+func (c *compiler) ofKyverno() bool { return c.doc.Group() == kyvernoGroup && !c.generated }
 
 func isDynamic(t *cel.Type) bool { return t.IsExactType(cel.DynType) || t.IsExactType(cel.AnyType) }
 
