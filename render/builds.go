@@ -85,35 +85,45 @@ func (b *builder) run(dir string, p *plan) *sharedBuild {
 	}
 	one := b.builds.of(string(h.Sum(nil)))
 	one.once.Do(func() {
-		one.files, one.reads = origin.NewFileSet(), map[string]string{}
-		padded := map[string][]byte{} // a file may be read several times
-		fsys := &fileSystem{builder: b, reads: one.reads, may: b.reaching(p), links: maps.Clone(p.links),
-			transform: func(name string, data []byte) []byte {
-				if text, ok := padded[name]; ok {
-					return text
-				}
-				if text, ok := p.texts[name]; ok {
-					data = text
-				}
-				switch {
-				case p.kustomizations[name] != nil:
-					data = one.files.PadInline(p.kustomizations[name], data)
-				case p.manifests[name]:
-					data = one.files.Pad(name, data)
-				}
-				padded[name] = data
-				return data
-			}}
-		var nodes []*yaml.Node
-		if nodes, one.err = runKustomize(fsys, dir, p.openAPI); one.err == nil {
-			b.annotated(p, nodes)
+		// What is said of a build must not come from the blank lines, and a plugin may read a manifest as data.
+		if nodes := b.make(one, dir, p, true); one.err != nil || slices.ContainsFunc(nodes, origin.Padded) {
+			b.make(one, dir, p, false)
 		}
-		for _, n := range nodes {
-			one.resources = append(one.resources, pack(n))
-		}
-		one.links = fsys.links
 	})
 	return one
+}
+
+// make builds a folder, with or without blank lines in its files (see origin.FileSet).
+func (b *builder) make(one *sharedBuild, dir string, p *plan, pad bool) []*yaml.Node {
+	one.files, one.reads, one.resources = origin.NewFileSet(), map[string]string{}, nil
+	padded := map[string][]byte{} // a file may be read several times
+	fsys := &fileSystem{builder: b, reads: one.reads, may: b.reaching(p), links: maps.Clone(p.links),
+		transform: func(name string, data []byte) []byte {
+			if text, ok := padded[name]; ok {
+				return text
+			}
+			if text, ok := p.texts[name]; ok {
+				data = text
+			}
+			switch {
+			case !pad || p.data[name]:
+			case p.kustomizations[name] != nil:
+				data = one.files.PadInline(p.kustomizations[name], data)
+			case p.manifests[name]:
+				data = one.files.Pad(name, data)
+			}
+			padded[name] = data
+			return data
+		}}
+	nodes, err := runKustomize(fsys, dir, p.openAPI)
+	if err == nil {
+		b.annotated(p, nodes)
+	}
+	for _, n := range nodes {
+		one.resources = append(one.resources, pack(n))
+	}
+	one.links, one.err = fsys.links, err
+	return nodes
 }
 
 // packed is a tree of nodes in about a fourth of their memory, without the comments. A check keeps the nodes of all

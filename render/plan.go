@@ -22,6 +22,7 @@ type plan struct {
 	root           *origin.Layer
 	kustomizations map[string]*kustomization.File // by the file's path
 	manifests      map[string]bool                // manifests and patches, whose lines must be distinguishable
+	data           map[string]bool                // files that generators read, whose bytes are deployed
 	files          map[string]bool                // files that kustomizations name, also outside their folders
 	reads          map[string]string
 	openAPI        bool
@@ -60,8 +61,8 @@ func entryAt(f *kustomization.File, n *yaml.Node) entry {
 }
 
 func (b *builder) plan(dir string) *plan {
-	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, files: map[string]bool{},
-		reads: map[string]string{}, reported: map[string]bool{}, omitted: map[string][]kustomization.Position{}, named: map[string][]entry{},
+	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, data: map[string]bool{},
+		files: map[string]bool{}, reads: map[string]string{}, reported: map[string]bool{}, omitted: map[string][]kustomization.Position{}, named: map[string][]entry{},
 		broken: map[string]*doc.Error{}, values: map[string]map[kustomization.Position]kustomization.Value{},
 		charts: map[string][]inflatedEntry{}, inflated: map[inflationKey]*mount{}, links: map[string]string{},
 		wants: wants{}}
@@ -218,6 +219,9 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 		return
 	}
 	p.files[real] = true
+	if ref.Role == kustomization.Data {
+		p.data[real] = true
+	}
 	folder := found.Kind == tree.Dir
 	if !folder { // kustomize itself does not read what is left out
 		noteRead(p.reads, p.links, real, real, found)

@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"cmp"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -57,7 +58,7 @@ var separator = regexp.MustCompile(`\n---.*\n`)
 func (s *FileSet) Pad(path string, data []byte) []byte {
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	var out strings.Builder
-	if rest, ok := strings.CutPrefix(text, byteOrderMark); ok { // it is only valid at the start of the file
+	if rest, ok := strings.CutPrefix(text, byteOrderMark); ok {
 		out.WriteString(byteOrderMark)
 		text = rest
 	}
@@ -77,6 +78,10 @@ func (s *FileSet) Pad(path string, data []byte) []byte {
 			break
 		}
 		document := text[at:end]
+		if rest, ok := strings.CutPrefix(document, byteOrderMark); ok { // it is only valid at the start of a document
+			out.WriteString(byteOrderMark)
+			document = rest
+		}
 		offset := 0
 		if line == first {
 			offset = first - 1
@@ -135,8 +140,11 @@ func (s *FileSet) PadInline(f *kustomization.File, data []byte) []byte {
 
 func (s *FileSet) padScalar(path string, n *yaml.Node, lines [][]byte, insert map[int]string) {
 	value := n.Value
+	// Kustomize trims a patch: without its indentation, a first line may mean something else. It drops a byte order mark at
+	// the start of a document, too.
 	trimmed := strings.TrimSpace(value)
-	if trimmed == "" || trimmed[0] == '[' || strings.HasPrefix(trimmed, "---") {
+	if trimmed == "" || trimmed[0] == '[' || strings.HasPrefix(trimmed, "---") || strings.Contains(value, byteOrderMark) ||
+		!strings.HasPrefix(strings.TrimLeft(value, "\n"), trimmed) {
 		return
 	}
 	indent := ""
@@ -166,6 +174,19 @@ func (s *FileSet) padScalar(path string, n *yaml.Node, lines [][]byte, insert ma
 		at = next
 	}
 }
+
+// Padded reports whether a text of a built resource has the blank lines of a padded file, which kustomize has read as
+// data. In a Secret they are encoded.
+func Padded(n *yaml.Node) bool {
+	return len(n.Value) >= len(someLines) && (strings.Contains(n.Value, someLines) || strings.Contains(n.Value, encodedLines)) ||
+		slices.ContainsFunc(n.Content, Padded)
+}
+
+// Every padding has more lines.
+var (
+	someLines    = strings.Repeat("\n", firstLine/2)
+	encodedLines = strings.Repeat("CgoK", 15) // three lines each in base64, of which kustomize makes lines of 70 characters
+)
 
 // Position returns the file, the line and the column of a node whose line kustomize kept, and false for one that
 // kustomize made.

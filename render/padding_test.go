@@ -1,0 +1,82 @@
+package render_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/deploy"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// The blank lines that tell the lines of files apart change neither what kustomize builds, nor whether it builds, nor what
+// is said about that.
+func TestBlankLinesChangeNothing(t *testing.T) {
+	const mark = "\ufeff"
+	const manifest = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {replicas: 1}\n"
+	inline := func(text string) string {
+		return "-- app/kustomization.yaml --\nresources: [d.yaml]\npatches:\n- target: {kind: Deployment}\n  patch: |2-\n" + text +
+			"-- app/d.yaml --\n" + manifest
+	}
+	operation := func(first, indent string) string {
+		return "    " + first + "- op: replace\n    " + indent + "  path: /spec/replicas\n    " + indent + "  value: 4\n"
+	}
+	const builds, fails = true, false
+	for name, c := range map[string]struct {
+		archive string
+		builds  bool
+	}{
+		"a resource that is data": {"-- app/kustomization.yaml --\nresources: [d.yaml]\nconfigMapGenerator: [{name: g, files: [d.yaml]}]\n" +
+			"-- app/d.yaml --\n" + manifest, builds},
+		"a patch that is data in a secret": {"-- app/kustomization.yaml --\nresources: [d.yaml]\npatches: [{path: p.yaml}]\n" +
+			"secretGenerator: [{name: g, files: [x=p.yaml]}]\n-- app/d.yaml --\n" + manifest + "-- app/p.yaml --\n" + manifest, builds},
+		"a kustomization that is data": {"-- app/kustomization.yaml --\nresources: [d.yaml]\npatches:\n- patch: |-\n    kind: Deployment\n" +
+			"    apiVersion: apps/v1\n    metadata: {name: d}\nconfigMapGenerator: [{name: g, files: [kustomization.yaml]}]\n-- app/d.yaml --\n" +
+			manifest, builds},
+		"data of a plugin": {"-- app/kustomization.yaml --\nresources: [d.yaml]\ngenerators: [g.yaml]\n-- app/d.yaml --\n" + manifest +
+			"-- app/g.yaml --\napiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: [d.yaml]\n", builds},
+		"data of a plugin in a secret": {"-- app/kustomization.yaml --\nresources: [d.yaml]\ngenerators: [g.yaml]\n-- app/d.yaml --\n" + manifest +
+			"-- app/g.yaml --\napiVersion: builtin\nkind: SecretGenerator\nmetadata: {name: g}\nfiles: [d.yaml]\n", builds},
+		"a byte order mark in a second document": {"-- app/kustomization.yaml --\nresources: [d.yaml]\n-- app/d.yaml --\n" + manifest + "---\n" +
+			mark + strings.ReplaceAll(manifest, "name: d", "name: e"), builds},
+		"a byte order mark after a first marker": {"-- app/kustomization.yaml --\nresources: [d.yaml]\n-- app/d.yaml --\n---\n" + mark +
+			manifest, builds},
+		"a patch":                        {inline(operation("", "")), builds},
+		"a patch that is indented":       {inline(operation("  ", "  ")), fails},
+		"a patch after a blank line":     {inline("\n" + operation("", "")), builds},
+		"one that is indented after it":  {inline("\n" + operation("  ", "  ")), fails},
+		"a patch with a byte order mark": {inline(operation(mark, "")), builds},
+		"a patch after a tab":            {inline("    \t\n" + operation("", "")), builds},
+		"a patch after a no-break space": {inline("    \u00a0\n" + operation("", "")), builds},
+		"a byte order mark in the second document of a patch": {"-- app/kustomization.yaml --\nresources: [d.yaml]\npatches:\n- patch: |-\n    " +
+			strings.ReplaceAll(manifest+"---\n"+mark+manifest, "\n", "\n    ") + "\n-- app/d.yaml --\n" + manifest, builds},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := treetest.New(t)
+			set, err := deploy.Open(r.Tree(r.Commit(c.archive)), roots.Options{}, &graph.Cache{}, render.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, refused := set.Renderer.Unmarked(t.Context(), roots.Root{Path: "app"})
+			if (refused == nil) != c.builds {
+				t.Fatal(refused)
+			}
+			out, problems, err := set.Render(t.Context(), roots.Root{Path: "app"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !c.builds {
+				if len(problems) != 1 || strings.Contains(problems[0].Message, `\n\n`) {
+					t.Error(problems)
+				}
+				return
+			}
+			got, err := out.YAML()
+			if err != nil || len(problems) > 0 || string(got) != string(want) {
+				t.Errorf("%v, %v, renders\n%s\nwant\n%s", err, problems, got, want)
+			}
+		})
+	}
+}
