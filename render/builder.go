@@ -197,6 +197,8 @@ func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 		}
 		if why := unprintable(node, true); why != "" {
 			res.issue(Unprintable, "", "is or becomes a resource that kustomize cannot print: it "+why)
+		} else if issue, ok := built.misprinted[i]; ok {
+			res.Issues = append(res.Issues, issue)
 		}
 		if embeds(object) {
 			res.issue(EmbeddedItems, "/items", embedded)

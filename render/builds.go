@@ -38,6 +38,7 @@ type sharedBuild struct {
 	once         sync.Once
 	files        *origin.FileSet
 	resources    []packed
+	misprinted   map[int]Issue // by resource
 	reads, links map[string]string
 	err          error
 }
@@ -95,7 +96,7 @@ func (b *builder) run(dir string, p *plan) *sharedBuild {
 
 // make builds a folder, with or without blank lines in its files (see origin.FileSet).
 func (b *builder) make(one *sharedBuild, dir string, p *plan, pad bool) []*yaml.Node {
-	one.files, one.reads, one.resources = origin.NewFileSet(), map[string]string{}, nil
+	one.files, one.reads, one.resources, one.misprinted = origin.NewFileSet(), map[string]string{}, nil, map[int]Issue{}
 	padded := map[string][]byte{} // a file may be read several times
 	fsys := &fileSystem{builder: b, reads: one.reads, may: b.reaching(p), links: maps.Clone(p.links),
 		transform: func(name string, data []byte) []byte {
@@ -119,7 +120,10 @@ func (b *builder) make(one *sharedBuild, dir string, p *plan, pad bool) []*yaml.
 	if err == nil {
 		b.annotated(p, nodes)
 	}
-	for _, n := range nodes {
+	for i, n := range nodes {
+		if issue, ok := misprinted(n); ok { // only these nodes have comments
+			one.misprinted[i] = issue
+		}
 		one.resources = append(one.resources, pack(n))
 	}
 	one.links, one.err = fsys.links, err

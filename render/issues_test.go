@@ -15,7 +15,8 @@ import (
 
 const withIssues = `
 -- built/kustomization.yaml --
-resources: [fine.yaml, twice.yaml, items.yaml]
+resources: [fine.yaml, twice.yaml, items.yaml, list.yaml, ok.yaml]
+patches: [{path: patch.yaml}, {path: patch.yaml, target: {name: ok}}]
 -- built/fine.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: fine}}
 -- built/twice.yaml --
@@ -29,6 +30,24 @@ kind: Basket
 metadata: {name: items}
 items:
 - {apiVersion: v1, kind: Pod, metadata: {name: p}}
+-- built/list.yaml --
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "list"}, "spec": {"containers": []}}
+-- built/ok.yaml --
+apiVersion: v1
+kind: Pod
+metadata: {name: ok} # not in the brackets
+spec:
+  containers:
+  - {name: a}
+-- built/patch.yaml --
+apiVersion: v1
+kind: Pod
+metadata: {name: list}
+spec:
+  containers:
+  - name: b
+    resources: # in the brackets
+      limits: {cpu: 1}
 -- plain/items.yaml --
 apiVersion: example.org/v1
 kind: Basket
@@ -68,6 +87,7 @@ func TestIssues(t *testing.T) {
 		"app c controller-unknown /data/b at app/c.yaml:6",
 		"built twice unprintable  at built/twice.yaml:1",
 		"built items embedded-items /items at built/items.yaml:4",
+		"built list unprintable  at built/list.yaml:1",
 		"plain items embedded-items /items at plain/items.yaml:4",
 	}
 	for round, recalled := range []int{0, 2} {
@@ -96,7 +116,7 @@ func TestIssues(t *testing.T) {
 		if _, n := renderer.Renderer.Counts(); n != recalled {
 			t.Errorf("round %d: %d recalled", round, n)
 		}
-		if count != 6 || !slices.Equal(got, want) {
+		if count != 8 || !slices.Equal(got, want) {
 			t.Errorf("round %d: %d resources, issues\n%q\nwant\n%q", round, count, got, want)
 		}
 	}
