@@ -73,20 +73,15 @@ func (f *File) Sorts() bool {
 // Parse reads a kustomization file. An error is a *doc.Error.
 func Parse(p string, data []byte, limits doc.Limits) (*File, error) {
 	documents, err := doc.Parse(p, data, limits)
-	if err != nil {
+	switch {
+	case len(documents) > 0: // kustomize does not read what follows the first document
+	case err != nil:
 		return nil, err
-	}
-	f := &File{Path: p, Dir: path.Dir(p)}
-	switch len(documents) {
-	case 0:
+	default:
 		return nil, &doc.Error{Path: p,
 			Message: "is an empty kustomization: list at least one resource or remove the file"}
-	case 1:
-	default:
-		return nil, &doc.Error{Path: p, Line: documents[1].Line, Message: "holds more than one document: a " +
-			"kustomization file has one"}
 	}
-	f.Node = documents[0]
+	f := &File{Path: p, Dir: path.Dir(p), Node: documents[0]}
 	if f.Node.Kind != yaml.MappingNode {
 		return nil, &doc.Error{Path: p, Line: f.Node.Line, Message: "is not a kustomization: expected a map of fields"}
 	}

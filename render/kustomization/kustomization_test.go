@@ -67,6 +67,22 @@ secretGenerator:
 	}
 }
 
+// Kustomize reads the first document of the file.
+func TestFirstDocument(t *testing.T) {
+	for data, want := range map[string]string{
+		"resources: [a]\n---\nresources: [b]\n": "a", "resources: [a]\n...\nresources: [b]\n": "a", "resources: [a]\n---\n{{\n": "a",
+		"# c\n---\nresources: [a]\n--- {}\n": "a", "{resources: [a]}\n{resources: [b]}\n": "a",
+		"---\n# c\n": "", "{{\n---\nresources: [a]\n": "", "[a]\n---\nresources: [a]\n": "",
+	} {
+		f, err := kustomization.Parse("k", []byte(data), doc.Limits{})
+		if got := err == nil; got != (want != "") {
+			t.Errorf("%q: %v", data, err)
+		} else if got && (len(f.Refs) != 1 || f.Refs[0].Value != want) {
+			t.Errorf("%q: %v", data, f.Refs)
+		}
+	}
+}
+
 func TestRemote(t *testing.T) {
 	for value, want := range map[string]bool{
 		"../base": false, "a.yaml": false, "./x/y": false, "app.github/x.yaml": false, "key:x": false, "conf:a/b.yaml": false,
