@@ -32,7 +32,7 @@ func FileLayer(name string, where Position, want remote.Want, file string) Layer
 
 // NodeLayer returns a layer that is a node of a file. where returns the place of a node in it.
 func NodeLayer(name string, n *yaml.Node, where func(*yaml.Node) Position) Layer {
-	return Layer{Name: name, Where: where(n), Value: nodes{where: where}.field(n, 0)}
+	return Layer{Name: name, Where: where(n), Value: nodes{where: where, json: true}.field(n, 0)}
 }
 
 // Release returns a release with the values of the entry. The caller sets all other fields. An unknown Merge is an

@@ -25,6 +25,8 @@ func TestChartEntry(t *testing.T) {
 			"values.yaml:6\nl.0=1 values.yaml:3\nl.1=2 values.yaml:3\nmore.x=\"y1\" more.yaml:2\nyes=\"yes\" values.yaml:4\n"},
 		"replace": {"replace", inline, "a=7 more.yaml:1\nb.d=null k.yaml:3\nb.e=4 k.yaml:3\nl.0=5 k.yaml:4\nmore.x=\"y1\" " +
 			"more.yaml:2\nz=6 k.yaml:5\n"},
+		"keys of YAML 1.1": {"replace", "y: 1\nn: {off: 2}\n'on': 3\n0x1F: 4\n1.0: 5\n", "1=5 k.yaml:6\n31=4 k.yaml:5\na=7 more.yaml:1\n" +
+			"false.false=2 k.yaml:3\nmore.x=\"y1\" more.yaml:2\non=3 k.yaml:4\ntrue=1 k.yaml:2\n"},
 		"no inline values": {"merge", "", "a=7 more.yaml:1\nb.c=2 values.yaml:2\nb.d=\"x\" values.yaml:2\nkept=1 values.yaml:6\nl.0=1 " +
 			"values.yaml:3\nl.1=2 values.yaml:3\nmore.x=\"y1\" more.yaml:2\ntrue=true values.yaml:4\nz=null values.yaml:5\n"},
 	} {

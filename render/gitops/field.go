@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -66,6 +67,7 @@ type nodes struct {
 	where   func(*yaml.Node) Position
 	namedBy *Position // the field that names the file of another source; nil: where is in this repository
 	truths  bool      // a key that kubectl reads as a boolean is also stored as "true" or "false"
+	json    bool      // keys are stored only as kubectl reads them
 }
 
 // fieldOfNode converts a node of a file of this repository.
@@ -95,7 +97,11 @@ func (r nodes) field(n *yaml.Node, depth int) *field {
 			if truth, ok := doc.Bool(key); ok && r.truths {
 				f.put(strconv.FormatBool(truth), below)
 			}
-			f.put(doc.Key(key), below)
+			if !r.json {
+				f.put(doc.Key(key), below)
+			} else {
+				f.put(jsonKey(key), below)
+			}
 		}
 	case yaml.SequenceNode:
 		f.List = true
@@ -106,6 +112,20 @@ func (r nodes) field(n *yaml.Node, depth int) *field {
 		f.Scalar = doc.Value(n, true)
 	}
 	return f
+}
+
+// jsonKey returns a key as it is in JSON that is made of YAML 1.1, where it may be a boolean or a number.
+func jsonKey(key *yaml.Node) string {
+	if _, truth := doc.Bool(key); truth || key.ShortTag() != "!!str" {
+		data, err := yaml.Marshal(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{doc.Bare(key), {Kind: yaml.ScalarNode}}})
+		var read map[string]any
+		if err == nil && sigsyaml.Unmarshal(data, &read) == nil {
+			for name := range read {
+				return name
+			}
+		}
+	}
+	return doc.Key(key)
 }
 
 // clone returns a map with the same fields.
