@@ -80,3 +80,29 @@ func TestBlankLinesChangeNothing(t *testing.T) {
 		})
 	}
 }
+
+// What kustomize gets from a file that is a resource and data, or from other files than their names say, has its lines.
+func TestOriginOfOddFiles(t *testing.T) {
+	const object = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  template: {metadata: {labels: {a: b}}}\n"
+	for name, c := range map[string]struct{ archive, resource, pointer, want string }{
+		"a resource that is data": {"-- app/kustomization.yaml --\nresources: [d.yaml]\nconfigMapGenerator: [{name: g, files: [d.yaml]}]\n" +
+			"-- app/d.yaml --\n" + object, "Deployment d", "/spec/template/metadata/labels/a", "app/d.yaml:5:37-38 search"},
+		"a second document with a byte order mark": {"-- app/kustomization.yaml --\nresources: [d.yaml]\n-- app/d.yaml --\n# c\n---\n\ufeff" +
+			object, "Deployment d", "/spec/template/metadata/labels/a", "app/d.yaml:7:37-38 identity"},
+		"a patch of a transformer in a folder": {"-- app/kustomization.yaml --\nresources: [d.yaml]\ntransformers: [in/t.yaml]\n-- app/d.yaml --\n" +
+			object + "-- app/p.yaml --\n- {op: add, path: /spec/paused, value: true}\n-- app/in/t.yaml --\napiVersion: builtin\n" +
+			"kind: PatchTransformer\nmetadata: {name: p}\npath: p.yaml\ntarget: {kind: Deployment}\n",
+			"Deployment d", "/spec/paused", "app/p.yaml:1:40-44 writer"},
+		"files of a generator in a folder": {"-- app/kustomization.yaml --\ngenerators: [in]\n-- app/f --\nx\n-- app/in/kustomization.yaml --\n" +
+			"resources: [g.yaml]\n-- app/in/g.yaml --\napiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: [f]\n",
+			"ConfigMap g", "/data/f", "app/f:1 writer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := treetest.New(t)
+			rendering := renderRoot(t, r, r.Commit(c.archive), "app")
+			if got := describe(find(t, rendering, c.resource).Origin(c.pointer)); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}

@@ -184,7 +184,7 @@ func (s *transformation) generatorData(c config, root *value, kind string) {
 		envs = append(envs, env)
 	}
 	for _, env := range envs {
-		name := c.file(env.Value)
+		name := c.layer.sibling(env.Value)
 		for i, line := range s.b.text(name).lines {
 			line = strings.TrimLeft(strings.TrimPrefix(line, "\ufeff"), " \t")
 			key, text, _ := strings.Cut(line, "=")
@@ -203,7 +203,7 @@ func (s *transformation) generatorData(c config, root *value, kind string) {
 		if !renamed {
 			key, name = path.Base(f.Value), f.Value
 		}
-		name = c.file(name)
+		name = c.layer.sibling(name)
 		lines := s.b.text(name).lines
 		by := mark{path: name, line: 1, end: max(1, len(lines)-1), how: Writer, role: c.role, step: s.step}
 		holder := "data"

@@ -43,7 +43,7 @@ func (s *transformation) patchWith(c config, inline *yaml.Node, file string, tar
 // patchDocuments returns the documents of a patch: those of the file that it names, else those in the scalar.
 func (s *transformation) patchDocuments(c config, inline *yaml.Node, file string) []document {
 	if file != "" && !strings.Contains(file, "\n") && !strings.Contains(file, ": ") {
-		name := c.file(file)
+		name := c.layer.sibling(file)
 		return inFile(name, s.b.text(name).documents())
 	}
 	if inline != nil && inline.Kind == yaml.ScalarNode {

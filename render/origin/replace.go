@@ -21,7 +21,7 @@ func (s *transformation) replacement(c config, items []*item) {
 		s.replaceOne(c, items)
 		return
 	}
-	name := c.file(file)
+	name := c.layer.sibling(file)
 	for _, d := range s.b.text(name).documents() {
 		list := []*yaml.Node{d}
 		if d.Kind == yaml.SequenceNode {

@@ -1,7 +1,6 @@
 package origin
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -120,9 +119,6 @@ type config struct {
 }
 
 func (c config) with(n *yaml.Node) config { c.key, c.node = nil, n; return c }
-
-// file returns the file of a path in the configuration.
-func (c config) file(name string) string { return c.layer.real(path.Join(path.Dir(c.path), name)) }
 
 // field returns the part of the configuration in a field. Its node is nil where there is none.
 func (c config) field(name string) config { c.key, c.node = doc.Field(c.node, name); return c }
