@@ -84,6 +84,9 @@ func TestBlankLinesChangeNothing(t *testing.T) {
 // What kustomize gets from a file that is a resource and data, or from other files than their names say, has its lines.
 func TestOriginOfOddFiles(t *testing.T) {
 	const object = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  template: {metadata: {labels: {a: b}}}\n"
+	const labelled = "-- base/kustomization.yaml --\nresources: [d.yaml]\nlabels:\n- pairs: {tier: web}\n  includeTemplates: true\n" +
+		"-- base/d.yaml --\n" + object
+	const template = "/spec/template/metadata/labels/tier"
 	for name, c := range map[string]struct{ archive, resource, pointer, want string }{
 		"a resource that is data": {"-- app/kustomization.yaml --\nresources: [d.yaml]\nconfigMapGenerator: [{name: g, files: [d.yaml]}]\n" +
 			"-- app/d.yaml --\n" + object, "Deployment d", "/spec/template/metadata/labels/a", "app/d.yaml:5:37-38 search"},
@@ -96,6 +99,17 @@ func TestOriginOfOddFiles(t *testing.T) {
 		"files of a generator in a folder": {"-- app/kustomization.yaml --\ngenerators: [in]\n-- app/f --\nx\n-- app/in/kustomization.yaml --\n" +
 			"resources: [g.yaml]\n-- app/in/g.yaml --\napiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: [f]\n",
 			"ConfigMap g", "/data/f", "app/f:1 writer"},
+		"a label that another layer writes again": {labelled + "-- app/kustomization.yaml --\nresources: [../base]\nlabels:\n- pairs: {tier: db}\n",
+			"Deployment d", template, "app/kustomization.yaml:3:17-19 writer < base/kustomization.yaml:3"},
+		"a label that a strategic merge writes": {labelled + "-- app/kustomization.yaml --\nresources: [../base]\npatches: [{path: p.yaml}]\n" +
+			"-- app/p.yaml --\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, labels: {tier: db}}\n",
+			"Deployment d", template, "app/p.yaml:3:36-38 identity < base/kustomization.yaml:3"},
+		"a label that a replacement writes": {labelled + "-- app/kustomization.yaml --\nresources: [../base]\nreplacements:\n" +
+			"- sourceValue: db\n  targets: [{select: {kind: Deployment}, fieldPaths: [metadata.labels.tier]}]\n",
+			"Deployment d", template, "app/kustomization.yaml:3:16-18 writer < base/kustomization.yaml:3"},
+		"a label that a JSON patch writes": {labelled + "-- app/kustomization.yaml --\nresources: [../base]\npatches:\n- target: {kind: Deployment}\n" +
+			"  patch: '[{\"op\": \"replace\", \"path\": \"/metadata/labels/tier\", \"value\": \"db\"}]'\n",
+			"Deployment d", template, "base/kustomization.yaml:3:17-20 writer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := treetest.New(t)

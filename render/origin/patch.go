@@ -249,6 +249,9 @@ func strip(v *value) *value {
 
 // operations runs a JSON patch (RFC 6902) on a resource.
 func (s *transformation) operations(w writer, patch *yaml.Node, i *item) {
+	if i.shares { // kustomize prints the resource and parses it again
+		i.root, i.shares = i.root.clone(), false
+	}
 	for _, op := range patch.Content {
 		op = doc.Deref(op)
 		to := doc.Tokens(doc.Text(op, "path"))

@@ -33,6 +33,8 @@ type item struct {
 	// reparsed means that kustomize printed the resource and parsed it again, as it does for JSON patches and lists.
 	// Its lines are those of the printed text.
 	reparsed bool
+
+	shares bool // several fields may have the same value
 }
 
 type identity struct{ apiVersion, kind, name, namespace string }

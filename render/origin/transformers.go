@@ -116,11 +116,16 @@ func (s *transformation) pairs(c config, specs []fieldSpec, items []*item) {
 		key, to := n.Content[k].Value, doc.Deref(n.Content[k+1])
 		by, made := s.mark(c, to), s.mark(c, c.key)
 		for _, i := range items {
-			written := map[*value]bool{} // specs may select the same field
+			// Kustomize puts the same node into all fields that lack the key, so who writes one of them later writes them all.
+			shared := scalarValue(to.Value, by)
 			for _, f := range specs {
 				f.apply(i, yaml.MappingNode, made, func(v *value) {
-					if v.kind == yaml.MappingNode && !written[v] {
-						written[v] = true
+					switch old := v.get(key); {
+					case v.kind != yaml.MappingNode || old != nil && old.by == by: // specs may select the same field
+					case old == nil:
+						v.put(key, shared)
+						i.shares = true
+					default:
 						v.set(key, scalarValue(to.Value, by))
 					}
 				})

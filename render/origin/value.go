@@ -157,12 +157,16 @@ func (v *value) put(key string, to *value) {
 	v.fields = append(v.fields, field{key, to})
 }
 
-// set sets a field of a map, and adds the old value to the chain.
+// set sets a field of a map, and adds the old value to the chain. It changes the old value in place, as kustomize does:
+// other fields may have the same value (see pairs).
 func (v *value) set(key string, to *value) {
-	if old := v.get(key); old != nil {
-		to.replaces(old)
+	old := v.get(key)
+	if old == nil {
+		v.put(key, to)
+		return
 	}
-	v.put(key, to)
+	to.replaces(old)
+	*old = *to
 }
 
 // take removes a field of a map, and remembers who did.
