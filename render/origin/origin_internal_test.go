@@ -75,8 +75,8 @@ func TestStrategicMergePatches(t *testing.T) {
 			"{containers: [{name: a, x: 1}, {name: b, x: 1}]}",
 			"{containers: [{name: b, $patch: replace, y: 2}]}", "{containers: [{name: b, x: 1}, {name: a, x: 1}]}", false},
 		{"a map is deleted", "{a: {b: 1}, d: 1}", "{a: {$patch: delete}}", "{d: 1}", false},
-		{"keys are retained", "{v: {name: a, x: 1, y: 2}}", "{v: {$retainKeys: [name, z], z: 3}}", "{v: {name: a, z: 3}}",
-			false},
+		{"other directives are fields, as in kustomize", "{v: {name: a, x: 1}}", "{v: {$retainKeys: [name, z], z: 3}, $setElementOrder/l: [a]}",
+			"{v: {name: a, x: 1, $retainKeys: [name, z], z: 3}, $setElementOrder/l: [a]}", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			base := parse(t, c.base)
@@ -95,6 +95,8 @@ func TestJSONPatchOperations(t *testing.T) {
 		{"insert", "[{op: add, path: /list/1, value: z}]", "{a: {b: 1}, list: [x, z, y], 'a/b': 1}"},
 		{"append", "[{op: add, path: /list/-, value: z}]", "{a: {b: 1}, list: [x, y, z], 'a/b': 1}"},
 		{"replace", "[{op: replace, path: /a~1b, value: 2}]", "{a: {b: 1}, list: [x, y], 'a/b': 2}"},
+		{"negative indexes", "[{op: replace, path: /list/-2, value: z}, {op: add, path: /list/-1, value: w}, {op: remove, path: /list/-2}, " +
+			"{op: remove, path: /list/-4}]", "{a: {b: 1}, list: [z, w], 'a/b': 1}"},
 		{"remove", "[{op: remove, path: /list/0}]", "{a: {b: 1}, list: [y], 'a/b': 1}"},
 		{"move", "[{op: move, from: /a/b, path: /c}]", "{a: {}, list: [x, y], 'a/b': 1, c: 1}"},
 		{"copy", "[{op: copy, from: /a, path: /c}]", "{a: {b: 1}, list: [x, y], 'a/b': 1, c: {b: 1}}"},

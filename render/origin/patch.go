@@ -2,6 +2,7 @@ package origin
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -153,15 +154,8 @@ func mergeMaps(into, patch *value, lists bool) {
 		into.fields = nil
 		return
 	}
-	if keep := patch.get("$retainKeys"); keep != nil {
-		for _, f := range slices.Clone(into.fields) {
-			if !slices.ContainsFunc(keep.items, func(k *value) bool { return k.text == f.key }) {
-				into.take(f.key, keep.by)
-			}
-		}
-	}
 	for _, f := range patch.fields {
-		if strings.HasPrefix(f.key, "$") {
+		if f.key == "$patch" { // kustomize takes all other directives for fields
 			continue
 		}
 		have := into.get(f.key)
@@ -230,10 +224,10 @@ func mergeLists(into, patch *value, keys []string) {
 	into.items = append(first, into.items...)
 }
 
-// strip removes the directives and nulls of a patch that replaces a missing value.
+// strip removes the directive and nulls of a patch that replaces a missing value.
 func strip(v *value) *value {
 	v.fields = slices.DeleteFunc(v.fields, func(f field) bool {
-		return strings.HasPrefix(f.key, "$") || f.value.kind == yaml.ScalarNode && f.value.null
+		return f.key == "$patch" || f.value.kind == yaml.ScalarNode && f.value.null
 	})
 	for _, f := range v.fields {
 		strip(f.value)
@@ -294,7 +288,7 @@ func lookup(v *value, path []string) *value {
 		case v == nil:
 			return nil
 		case v.kind == yaml.SequenceNode:
-			k := index(token)
+			k := nth(token, len(v.items))
 			if k < 0 || k >= len(v.items) {
 				return nil
 			}
@@ -317,18 +311,23 @@ func parent(root *value, path []string) (*value, string) {
 // insert puts a value at a path. In a list it is put before the element there, or replaces it.
 func insert(root *value, path []string, v *value, instead bool) {
 	holder, token := parent(root, path)
-	switch k := index(token); {
-	case holder == nil:
+	if holder == nil {
+		return
+	}
+	switch n := len(holder.items); {
 	case holder.kind == yaml.MappingNode:
 		holder.set(token, v)
-	case instead && k >= 0 && k < len(holder.items):
-		v.replaces(holder.items[k])
-		holder.items[k] = v
 	case instead:
+		if k := nth(token, n); k >= 0 && k < n {
+			v.replaces(holder.items[k])
+			holder.items[k] = v
+		}
 	case token == "-":
 		holder.items = append(holder.items, v)
-	case k >= 0 && k <= len(holder.items):
-		holder.items = slices.Insert(holder.items, k, v)
+	default:
+		if k := nth(token, n+1); k >= 0 && k <= n {
+			holder.items = slices.Insert(holder.items, k, v)
+		}
 	}
 }
 
@@ -340,8 +339,20 @@ func remove(root *value, path []string, by mark) *value {
 	v := lookup(holder, path[len(path)-1:])
 	if holder.kind == yaml.MappingNode {
 		holder.take(token, by)
-	} else if k := index(token); v != nil {
+	} else if k := nth(token, len(holder.items)); v != nil {
 		holder.items = slices.Delete(holder.items, k, k+1)
 	}
 	return v
+}
+
+// nth parses an index into a list of n elements. A negative one counts from the end, as kustomize's JSON patches have it.
+func nth(token string, n int) int {
+	k, err := strconv.Atoi(token)
+	switch {
+	case err != nil:
+		return -1
+	case k < 0:
+		return k + n
+	}
+	return k
 }
