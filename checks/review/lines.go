@@ -114,7 +114,9 @@ func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) (_ *p
 		p.change = p.overwrite(value)
 	case s.Was == "" && p.fill(s.Field, value):
 	default:
-		p.change = p.replace(s.Was, value)
+		if p.change = p.replace(s.Was, value); p.change == nil {
+			p.change = p.literal(s, value)
+		}
 	}
 	switch {
 	case p.change != nil && p.change.Unsafe == "":
@@ -192,6 +194,20 @@ func (p place) replace(was string, value any) *doc.Edit {
 		return nil // the line contains a part of the value, or a value from which it is made
 	}
 	return p.set(s, s.Pointer, value)
+}
+
+// literal writes another value of a key in the literal of a generator: "key=value".
+func (p place) literal(suggested *report.Suggestion, value any) *doc.Edit {
+	s, ok := p.scalar()
+	var was any
+	if !ok || yaml.Unmarshal([]byte(suggested.Was), &was) != nil {
+		return nil
+	}
+	key, text, _ := strings.Cut(s.Node.Value, "=")
+	if text != was || suggested.Field != jsonpointer.Join("data", key) {
+		return nil
+	}
+	return p.set(s, s.Pointer, key+"="+fmt.Sprint(value))
 }
 
 // overwrite writes another value in the place of a chart's value, whatever it is. A string stays a string.

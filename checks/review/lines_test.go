@@ -32,6 +32,7 @@ const source = `spec:
   anchor: &true true
   tag: !!bool "true"
   used: [&x true, *x]
+literals: [a=true]
 `
 
 func TestLinesOfSuggestions(t *testing.T) {
@@ -93,6 +94,10 @@ func TestLinesOfSuggestions(t *testing.T) {
 			report.Suggestion{YAML: "name: x"}, []string{"     image: x", "+    env:", "+      - name: x"}},
 		"a boolean of YAML 1.1": {at(20, 20, 23, ""), "/spec/privileged/is", report.Suggestion{YAML: "false", Was: "true"},
 			[]string{"-  privileged: {is: yes}", "+  privileged: {is: false}"}},
+		"a literal of a generator": {at(26, 12, 18, ""), "/data/a", report.Suggestion{YAML: `"false"`, Was: `"true"`},
+			[]string{"-literals: [a=true]", "+literals: [a=false]"}},
+		"a literal of another key":    {at(26, 12, 18, ""), "/data/b", report.Suggestion{YAML: `"false"`, Was: `"true"`}, nil},
+		"a literal of another value":  {at(26, 12, 18, ""), "/data/a", report.Suggestion{YAML: `"false"`, Was: `"yes"`}, nil},
 		"a place outside of the file": {at(99, 1, 2, ""), "/spec/x", report.Suggestion{YAML: "1"}, nil},
 	} {
 		c.s.Field = c.field
