@@ -196,7 +196,7 @@ func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 			res.through(b.mounts.place)
 		}
 		if why := unprintable(node, true); why != "" {
-			res.issue(Unprintable, "", "is or becomes a resource that kustomize cannot print: it "+why)
+			res.issue(Unprintable, "", cannotPrint+why)
 		} else if issue, ok := built.misprinted[i]; ok {
 			res.Issues = append(res.Issues, issue)
 		}

@@ -3,9 +3,9 @@ package render
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"go.yaml.in/yaml/v3"
-	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -121,42 +121,43 @@ func badKey(n *yaml.Node, top bool) (why string) {
 	return ""
 }
 
-// misprinted returns the issue of a built resource that kustomize writes as a text that is no YAML.
+// misprinted returns the issue of a built resource that kustomize cannot print because on the way it writes texts that it
+// cannot read.
 func misprinted(n *yaml.Node) (Issue, bool) {
-	at := fragile(n, false)
-	if at == nil {
+	pointer, why := fragile(n, false)
+	if why == "" {
 		return Issue{}, false
 	}
-	_, err := kyaml.NewRNode(n).MarshalJSON()
-	if err == nil {
+	if _, err := nodeYAML(n); err == nil {
 		return Issue{}, false
 	}
-	why := "has a comment in a map or list that is in brackets: write that in lines, or leave the comment out"
-	if len(at.Value) > longKey {
-		why = "has a very long key"
-	}
-	return Issue{Check: Unprintable, Message: fmt.Sprintf("is or becomes a resource that kustomize cannot print: it %s (%v)", why, err)}, true
+	return Issue{Check: Unprintable, Pointer: pointer, Message: cannotPrint + why}, true
 }
+
+const cannotPrint = "is or becomes a resource that kustomize cannot print: it "
 
 // longKey is a length of keys up to which the parser takes them in any style.
 const longKey = 100
 
-// fragile returns a node that may keep a resource from being printed, nil where there is none: a long key, or one with a
-// comment in a map or list in flow style.
-func fragile(n *yaml.Node, flow bool) *yaml.Node {
+// fragile returns the first field that may keep a resource from being printed, and why; empty where there is none.
+func fragile(n *yaml.Node, flow bool) (pointer, why string) {
 	if flow && n.HeadComment+n.LineComment+n.FootComment != "" {
-		return n
+		return "", "has a comment in a map or list that is in brackets: write that in lines, or leave the comment out"
 	}
 	flow = flow || n.Style&yaml.FlowStyle != 0
 	for i, c := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 && len(c.Value) > longKey {
-			return c
+		token := strconv.Itoa(i)
+		if n.Kind == yaml.MappingNode {
+			token = n.Content[i&^1].Value
 		}
-		if at := fragile(c, flow); at != nil {
-			return at
+		if pointer, why = fragile(c, flow); why == "" && c.Kind == yaml.ScalarNode && i%2 == 0 && len(token) > longKey {
+			why = "has a very long key"
+		}
+		if why != "" {
+			return doc.Pointer(token) + pointer, why
 		}
 	}
-	return nil
+	return "", ""
 }
 
 // ambiguous returns the first key before a merge key ("<<") that merges the same key. Kustomize takes the map's own

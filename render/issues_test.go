@@ -3,6 +3,7 @@ package render_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
@@ -15,7 +16,7 @@ import (
 
 const withIssues = `
 -- built/kustomization.yaml --
-resources: [fine.yaml, twice.yaml, items.yaml, list.yaml, ok.yaml]
+resources: [fine.yaml, twice.yaml, items.yaml, list.yaml, ok.yaml, long.yaml]
 patches: [{path: patch.yaml}, {path: patch.yaml, target: {name: ok}}]
 -- built/fine.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: fine}}
@@ -77,7 +78,8 @@ data:
 // other resources of the root are still rendered.
 func TestIssues(t *testing.T) {
 	r := treetest.New(t)
-	at := r.Tree(r.Commit(withIssues))
+	at := r.Tree(r.Commit(withIssues + "-- built/long.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: long}\ndata:\n  ? " +
+		strings.Repeat("<", 200) + "\n  : x\n"))
 	disk, err := env.OpenDisk(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +89,8 @@ func TestIssues(t *testing.T) {
 		"app c controller-unknown /data/b at app/c.yaml:6",
 		"built twice unprintable  at built/twice.yaml:1",
 		"built items embedded-items /items at built/items.yaml:4",
-		"built list unprintable  at built/list.yaml:1",
+		"built list unprintable /spec/containers/0/resources at built/patch.yaml:7",
+		"built long unprintable /data/" + strings.Repeat("<", 200) + " at built/long.yaml:6",
 		"plain items embedded-items /items at plain/items.yaml:4",
 	}
 	for round, recalled := range []int{0, 2} {
@@ -116,7 +119,7 @@ func TestIssues(t *testing.T) {
 		if _, n := renderer.Renderer.Counts(); n != recalled {
 			t.Errorf("round %d: %d recalled", round, n)
 		}
-		if count != 8 || !slices.Equal(got, want) {
+		if count != 9 || !slices.Equal(got, want) {
 			t.Errorf("round %d: %d resources, issues\n%q\nwant\n%q", round, count, got, want)
 		}
 	}
