@@ -174,7 +174,7 @@ func (b *builder) layer(p *plan, dir string, above []string, missing doc.Error,
 	}
 	charts, err := b.charts(f)
 	if err != nil {
-		fail(doc.Error{Path: f.Path, Line: f.Helm[0].Line, Message: "helmCharts: must be a list of maps, one for each chart"})
+		fail(doc.Error{Path: f.Path, Line: f.Helm[0].Line, Message: "helmCharts: must be a list of maps, one for each chart, whose keys are texts"})
 		return nil
 	}
 	for _, chart := range slices.Concat(charts, inline) {
