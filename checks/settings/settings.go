@@ -17,6 +17,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -337,3 +338,57 @@ func Under(p string, named []string) bool {
 
 // Teams lists the teams that the settings map to users of the cluster, sorted.
 func (s *Settings) Teams() []string { return slices.Sorted(maps.Keys(s.Identities.Teams)) }
+
+// Block says what fails a check besides new violations of enforced rules.
+type Block struct {
+	Existing bool `yaml:"existing"` // pre-existing violations
+	Audit    bool `yaml:"audit"`    // violations of rules that only audit
+}
+
+// The short forms of Block.
+const (
+	blockNew = "new" // the zero value
+	blockAll = "all" // Existing
+)
+
+// UnmarshalYAML decodes a map or a short form, which formProblems has validated.
+func (b *Block) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		*b = Block{Existing: n.Value == blockAll}
+		return nil
+	}
+	type plain Block
+	return n.Decode((*plain)(b))
+}
+
+// Mode says whether findings fail a check.
+type Mode string
+
+// The modes.
+const (
+	ModeEnforce  Mode = "enforce"  // findings fail the check; the default
+	ModeAdvisory Mode = "advisory" // for a roll-out: the check says what would fail, and is neutral at most
+)
+
+// Limits limit the cost of a check; zero means the default. Time and memory of a whole check are limited by whoever
+// runs it.
+type Limits struct {
+	FileBytes int64 `yaml:"fileBytes"` // of one file; default 16 MiB
+	Files     int   `yaml:"files"`     // and folders of the repository; default 2,000,000
+	Depth     int   `yaml:"depth"`     // nesting within a file; default 100
+	Nodes     int   `yaml:"nodes"`     // of one file, aliases replaced; default 500,000
+	Layers    int   `yaml:"layers"`    // kustomizations of one root, counted each time; default 2,000
+	Bases     int   `yaml:"bases"`     // bases of bases; default 32
+	Resources int   `yaml:"resources"` // of one root; default 20,000
+}
+
+// Sources restrict what may be fetched.
+type Sources struct {
+	Allow []string `yaml:"allow"` // patterns of addresses ("https://github.com/example/**"); nil: what the operator allows
+}
+
+// Render returns the limits of rendering.
+func (l Limits) Render() render.Limits {
+	return render.Limits{Source: doc.Limits{Nodes: l.Nodes, Depth: l.Depth}, Layers: l.Layers, Depth: l.Bases,
+		Resources: l.Resources}
+}
