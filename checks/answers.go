@@ -41,7 +41,8 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 	if out.list, err = v.All(ctx, pairs.list); err != nil {
 		return nil, err
 	}
-	out.undeclared, out.notChecked = builtin.Unseen(ctx, v.Checks, out.pairs())
+	reviewed := report.Mapped(out.list, func(a review.Answer) *diff.Pair { return a.Pair })
+	out.undeclared, out.notChecked = builtin.Unseen(ctx, v.Checks, reviewed)
 	facts, d := builtin.FactsOf(rules.Settings, pairs.declared), rules.decision
 	for _, more := range []struct {
 		pairs  []*diff.Pair
@@ -59,7 +60,7 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 		}
 	}
 	view := review.ViewOf(rules.Ruleset, rules.decision, repo.trees)
-	out.lookups = newLookups(change, repo.trees, pairs)
+	out.lookups = &lookups{change: change, trees: repo.trees, pairs: pairs, known: map[report.Resource][]report.Exception{}}
 	view.Altered = out.lookups.exemption
 	for i := range out.list {
 		out.find(view, &out.list[i])
@@ -68,9 +69,10 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 	if out.alone, err = alone(ctx, v, view, pairs, out.found); err != nil {
 		return nil, err
 	}
+	findings := report.Mapped(out.found, func(f review.Finding) report.Finding { return f.Finding })
 	with := exceptions.Context{Policies: rules.Policies, Decision: rules.decision, Declared: pairs.declared, Reviewer: v,
 		Now: change.Now}
-	if out.beyond, err = exceptions.Beyond(ctx, with, out.findings()); err != nil {
+	if out.beyond, err = exceptions.Beyond(ctx, with, findings); err != nil {
 		return nil, err
 	}
 	if change.Drafts {
@@ -126,23 +128,6 @@ func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewe
 	return v
 }
 
-// pairs lists the pairs of the answers.
-func (a *answers) pairs() []*diff.Pair {
-	list := make([]*diff.Pair, len(a.list))
-	for i, one := range a.list {
-		list[i] = one.Pair
-	}
-	return list
-}
-
-func (a *answers) findings() []report.Finding {
-	list := make([]report.Finding, len(a.found))
-	for i, f := range a.found {
-		list[i] = f.Finding
-	}
-	return list
-}
-
 // why adds to out the descriptions that the policies of the findings carry, by policy name.
 func (a *answers) why(out map[string]report.About, policies *engine.Policies) map[string]report.About {
 	for _, f := range a.found {
@@ -161,25 +146,13 @@ func (a *answers) why(out map[string]report.About, policies *engine.Policies) ma
 // tell adds the answers to the report.
 func (a *answers) tell(out *report.Report) {
 	for _, f := range a.found {
-		for _, c := range f.Because {
-			if id := out.Because(c); !slices.Contains(f.Causes, id) {
-				f.Causes = append(f.Causes, id)
-			}
-		}
+		f.Causes = report.Union(f.Causes, report.Mapped(f.Because, out.Because))
 		out.Findings = append(out.Findings, f.Finding)
 	}
 	out.Findings = append(out.Findings, a.alone...)
 	out.Drafts = append(out.Drafts, a.drafts...)
-	for _, n := range a.notChecked {
-		if !slices.Contains(out.NotChecked, n) { // another cluster may have added it already
-			out.NotChecked = append(out.NotChecked, n)
-		}
-	}
-	for _, kind := range a.undeclared {
-		if !slices.Contains(out.Undeclared, kind) {
-			out.Undeclared = append(out.Undeclared, kind)
-		}
-	}
+	out.NotChecked = report.Union(out.NotChecked, a.notChecked) // another cluster may have added some already
+	out.Undeclared = report.Union(out.Undeclared, a.undeclared)
 	for i := range a.list {
 		if a.list[i].Again {
 			continue

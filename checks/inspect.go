@@ -7,7 +7,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
-	"github.com/lintel-bot/lintel/engine"
 )
 
 // Inspect returns whom to ask for approval, which the App needs before the check runs. It reads the settings and the
@@ -65,8 +64,8 @@ func inspectCluster(ctx context.Context, change report.Change, repo *repository,
 		return err
 	}
 	own := rules.Compile(&rules.Sources{Settings: repo.settings, Exceptions: by.Sources}, change.Now, nil)
-	var merged []*engine.Exception // merged exceptions have no influence on which proposed ones wait for approval
-	decision := decide(change, repo, merged, brought(own.Exceptions, by), tip, by)
+	// Merged exceptions have no influence on which proposed ones wait for approval.
+	decision := decide(change, repo, nil, brought(own.Exceptions, by), tip, by)
 	above, err := rules.FindInherited(ctx, repo.trees.Rules, repo.settings)
 	if err != nil {
 		return err

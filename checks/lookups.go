@@ -23,10 +23,6 @@ type lookups struct {
 	known map[report.Resource][]report.Exception
 }
 
-func newLookups(change report.Change, trees *diff.Trees, pairs *pairs) *lookups {
-	return &lookups{change: change, trees: trees, pairs: pairs, known: map[report.Resource][]report.Exception{}}
-}
-
 // exemption returns the least advanced state of approval among the altered objects that an answer relies on.
 func (l *lookups) exemption(a *review.Answer) *report.Exemption {
 	order := []report.State{report.Refused, report.Pending, report.Approved}

@@ -217,7 +217,7 @@ func (p *pairs) tell(out *report.Report) {
 		}
 	}
 	for _, r := range p.roots {
-		if len(r.Pairs) == 0 || !all(r.Pairs, isRule) {
+		if len(r.Pairs) == 0 || slices.ContainsFunc(r.Pairs, func(p *diff.Pair) bool { return !isRule(p) }) {
 			out.Stats.Roots++
 		}
 	}
@@ -225,20 +225,18 @@ func (p *pairs) tell(out *report.Report) {
 	out.Warnings = append(out.Warnings, p.warnings...)
 	p.tellObstacles(out)
 	out.Work = p.sides.Work()
-	for _, l := range p.declared.Last() {
-		w := diff.Problems("policies look up objects of this root as they were on "+l.Day.Format(time.DateOnly)+", "+
-			"since it does not render now: ", l.Why)
-		c := l.Cause()
+	warn := func(words string, b declared.Blind) {
+		w, c := diff.Problems(words, b.Why), b.Cause()
 		c.Roots = 1
 		w[0].Cause = out.Because(c)
 		out.Warnings = append(out.Warnings, w...)
 	}
+	for _, l := range p.declared.Last() {
+		warn("policies look up objects of this root as they were on "+l.Day.Format(time.DateOnly)+", "+
+			"since it does not render now: ", l.Blind)
+	}
 	for _, b := range p.declared.Blind() {
-		w := diff.Problems("policies cannot look up the objects of this root, since it does not render: ", b.Why)
-		c := b.Cause()
-		c.Roots = 1
-		w[0].Cause = out.Because(c)
-		out.Warnings = append(out.Warnings, w...)
+		warn("policies cannot look up the objects of this root, since it does not render: ", b)
 	}
 }
 
@@ -247,10 +245,6 @@ func (p *pairs) tell(out *report.Report) {
 func isRule(p *diff.Pair) bool {
 	id := admission.IdentityOf(p.Resource().Object)
 	return engine.IsRule(id.Group, id.Kind)
-}
-
-func all(list []*diff.Pair, is func(*diff.Pair) bool) bool {
-	return !slices.ContainsFunc(list, func(p *diff.Pair) bool { return !is(p) })
 }
 
 // tellObstacles reports what prevented the rendering of roots. An error that the change introduces fails the check. An
@@ -339,18 +333,15 @@ func (p *pairs) narrow(list []roots.Root) {
 			return one.Path == root.Path && one.Object == root.Object
 		})
 	}
-	isPair := func(pair *diff.Pair) bool { return is(pair.Root) }
 	names := map[string]bool{}
 	for _, root := range list {
 		names[root.Name()] = true
 	}
-	p.others = len(p.roots)
-	p.roots = slices.Clone(p.roots)
-	p.roots = slices.DeleteFunc(p.roots, func(r *diff.Root) bool { return !is(r.Root) })
-	p.others -= len(p.roots)
-	p.charts = 0
+	affected := len(p.roots)
+	p.roots = report.Kept(p.roots, func(r *diff.Root) bool { return is(r.Root) })
+	p.others, p.charts = affected-len(p.roots), 0
 	for _, pairs := range []*[]*diff.Pair{&p.list, &p.asking, &p.alone} {
-		*pairs = slices.DeleteFunc(*pairs, func(pair *diff.Pair) bool { return !isPair(pair) })
+		*pairs = slices.DeleteFunc(*pairs, func(pair *diff.Pair) bool { return !is(pair.Root) })
 	}
 	p.notChecked = slices.DeleteFunc(p.notChecked, func(n report.NotChecked) bool {
 		return !slices.ContainsFunc(strings.Split(n.Root, ", "), func(name string) bool { return names[name] })

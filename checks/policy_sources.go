@@ -161,11 +161,8 @@ func (r *repository) inherits(f report.Finding) bool {
 // resolved lists the commits to which references to repositories of policies were resolved, each once.
 func resolved(outcomes []*outcome) (list []report.Resolved) {
 	for _, o := range outcomes {
-		for _, r := range o.rules.before.Resolved {
-			if !slices.Contains(list, r) && r.Ref != r.Revision {
-				list = append(list, r)
-			}
-		}
+		moving := func(r report.Resolved) bool { return r.Ref != r.Revision }
+		list = report.Union(list, report.Kept(o.rules.before.Resolved, moving))
 	}
 	return list
 }

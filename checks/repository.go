@@ -163,28 +163,22 @@ func (r *repository) index(k *kept, now time.Time) (err error) {
 	return err
 }
 
-// under returns a commit with the roots that the settings s select.
-func (r *repository) under(c diff.Commit, s *settings.Settings) (_ diff.Commit, err error) {
-	if !s.SameRoots(r.settings) {
-		c.Roots, err = deploy.Open(c.Tree, s.RootOptions(r.names, r.branches), r.graphs, r.config)
-	}
-	return c, err
-}
-
-// find finds the rules of a commit according to settings.
+// find finds the rules of a commit according to settings, which select the roots, too.
 func (r *repository) find(ctx context.Context, c diff.Commit, s *settings.Settings) (*rules.Sources, error) {
-	c, err := r.under(c, s)
-	if err != nil {
-		return nil, err
-	}
-	return rules.Find(ctx, c, s)
+	return r.findWith(ctx, c, s, rules.Find)
 }
 
 // exceptions is find for exceptions only.
 func (r *repository) exceptions(ctx context.Context, c diff.Commit, s *settings.Settings) (*rules.Sources, error) {
-	c, err := r.under(c, s)
-	if err != nil {
-		return nil, err
+	return r.findWith(ctx, c, s, rules.FindExceptions)
+}
+
+func (r *repository) findWith(ctx context.Context, c diff.Commit, s *settings.Settings,
+	find func(context.Context, diff.Commit, *settings.Settings) (*rules.Sources, error)) (_ *rules.Sources, err error) {
+	if !s.SameRoots(r.settings) {
+		if c.Roots, err = deploy.Open(c.Tree, s.RootOptions(r.names, r.branches), r.graphs, r.config); err != nil {
+			return nil, err
+		}
 	}
-	return rules.FindExceptions(ctx, c, s)
+	return find(ctx, c, s)
 }

@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -189,10 +190,6 @@ func (out *ruling) compare(repo *repository, head *rules.Sources, own []report.P
 	}
 	base := slices.Concat(out.standing, out.missing)
 	out.problems, out.standing = append(out.problems, broughtProblems(base, own)...), stays(out.standing, own, gone)
-	named := repo.settings
-	if repo.proposed != nil {
-		named = repo.proposed
-	}
-	missing := rules.Missing(t.Head, named.PolicyGlobs())
+	missing := rules.Missing(t.Head, cmp.Or(repo.proposed, repo.settings).PolicyGlobs())
 	out.missing = stays(out.missing, own, func(p report.Problem) bool { return !hasProblem(missing, p) })
 }

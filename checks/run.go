@@ -10,12 +10,15 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/checks/preview"
 	"github.com/lintel-bot/lintel/checks/rendered"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -139,22 +142,20 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		return f.Policy == builtin.Policy && f.Rule == builtin.Refused && f.Origin != nil && engine.IsRule(group, f.Resource.Kind) &&
 			slices.ContainsFunc(out.Errors, func(e report.Problem) bool { return e.Path == f.Origin.Path && e.Line == f.Origin.StartLine })
 	})
-	repo.unmatched().tell(out)
+	repo.tellUnmatched(out)
 	out.Warnings = append(out.Warnings, rendered.ChangedSources(pairs.roots)...)
 	out.Sort(repo.trees.Changed)
 	out.RuleSources = ruleSources(outcomes)
 	out.Resolved = slices.Concat(resolved(outcomes), rendered.ResolvedSources(pairs.roots))
 	if !change.All {
 		out.Bumps, out.MoreBumps = rendered.Bumps(ctx, pairs.sides, pairs.roots, out.Findings)
-	}
-	if !change.All {
 		if out.RootChanges, err = rendered.ByRoot(ctx, pairs.rendered()); err != nil {
 			return nil, err
 		}
-	}
-	if change.Differences && !change.All {
-		if err := pairs.tellDifferences(ctx, out); err != nil {
-			return nil, err
+		if change.Differences {
+			if err := rendered.AddToReport(ctx, pairs.rendered(), out); err != nil {
+				return nil, err
+			}
 		}
 	}
 	pairs.sides.Head.Renderer.SavePlaces(ctx)
@@ -211,11 +212,6 @@ func raise(out *report.Report, s *settings.Settings) {
 // isChart reports whether a file makes its folder a Helm chart.
 func isChart(d tree.Difference) bool { return path.Base(d.Path) == "Chart.yaml" }
 
-// tellDifferences adds the change's differences of rendered resources to the report.
-func (p *pairs) tellDifferences(ctx context.Context, out *report.Report) error {
-	return rendered.AddToReport(ctx, p.rendered(), out)
-}
-
 func (p *pairs) rendered() rendered.Change {
 	return rendered.Change{Pairs: p.list, Changed: p.sides.Trees.Changed, Clusters: p.clusters}
 }
@@ -255,7 +251,7 @@ func differences(ctx context.Context, repo *repository, p *pairs) (*report.Repor
 	}
 	out.Warnings = append(out.Warnings, repo.standing...)
 	out.Sort(repo.trees.Changed)
-	if err := p.tellDifferences(ctx, out); err != nil {
+	if err := rendered.AddToReport(ctx, p.rendered(), out); err != nil {
 		return nil, err
 	}
 	var err error
@@ -263,11 +259,7 @@ func differences(ctx context.Context, repo *repository, p *pairs) (*report.Repor
 		return nil, err
 	}
 	for _, d := range out.Differences {
-		for _, cluster := range d.Clusters {
-			if !slices.Contains(out.Clusters, cluster) {
-				out.Clusters = append(out.Clusters, cluster)
-			}
-		}
+		out.Clusters = report.Union(out.Clusters, d.Clusters)
 	}
 	slices.Sort(out.Clusters)
 	p.sides.Head.Renderer.SavePlaces(ctx)
@@ -284,4 +276,75 @@ func differences(ctx context.Context, repo *repository, p *pairs) (*report.Repor
 func issueOf(r *render.Resource, issue render.Issue) report.Problem {
 	at := r.Origin(issue.Pointer)
 	return report.Problem{Path: at.Path, Line: at.StartLine, Column: at.StartColumn, Message: issue.Message}
+}
+
+// proposed previews a change of another repository from which this repository takes rules, see report.Change.Proposed.
+// It evaluates everything that the head deploys with the rules before and after that change. Both sides have the same
+// tree.
+func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repository, k *kept) (*report.Report, error) {
+	out := &report.Report{All: true}
+	if wanted, err := repo.remote.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+		return &report.Report{Wanted: wanted}, err
+	}
+	_, sources := repo.remote.Sources()
+	secrets := &mask.Values{}
+	clusters := repo.clusters()
+	for _, cluster := range append([]string{""}, repo.settings.ClusterNames()...) {
+		own, has := repo.in(cluster), func(roots.Root) bool { return true }
+		if len(repo.settings.Clusters) > 0 {
+			has = func(r roots.Root) bool { return slices.Contains(clusters(r), cluster) }
+		}
+		before, err := rules.Find(ctx, repo.trees.Rules, own.settings)
+		if err != nil {
+			return nil, err
+		}
+		after, err := rules.Find(ctx, repo.trees.Head, own.proposed)
+		if err != nil {
+			return nil, err
+		}
+		above, err := repo.above(repo.trees.Rules, own.settings, &k.renderings)
+		if err != nil {
+			return nil, err
+		}
+		aboveAfter, err := repo.above(repo.trees.Head, own.proposed, &k.renderings)
+		if err != nil {
+			return nil, err
+		}
+		if !repo.trees.Head.PolicySources.Instead.Met && !repo.trees.Rules.PolicySources.Instead.Met {
+			continue
+		}
+		out.Concerned = true
+		p, problems, err := preview.Run(ctx, preview.Input{
+			Trees: repo.trees, Before: before, After: after, Now: change.Now, Repository: change.Repository,
+			Branches: change.Branches, Has: has, Graphs: &k.graphs, Renderings: &k.renderings,
+			Limit: c.PreviewTime, Objects: repo.objects, Sources: sources, Secrets: secrets,
+			Organization: above, OrganizationAfter: aboveAfter,
+		})
+		if err != nil {
+			return nil, err
+		}
+		out.Preview = out.Preview.With(p)
+		out.Fail(broughtProblems(before.Problems, slices.Concat(after.Problems, problems))...)
+		out.Fail(unread(before, change.Proposed.Base)...)
+		out.Fail(unread(after, change.Proposed.Head)...)
+	}
+	if wanted, err := repo.remote.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+		return &report.Report{Wanted: wanted}, err
+	}
+	out.ConcludeProposed()
+	var from []report.RemoteSource // others decide by these addresses: masking values of Secrets must not change one
+	if out.Preview != nil {
+		from = out.Preview.RemoteSources
+	}
+	mask.Report(out, secrets)
+	out.RemoteSources = from
+	return out, nil
+}
+
+// unread returns the problems of rules if none of them were read from a revision.
+func unread(found *rules.Sources, revision string) []report.Problem {
+	if slices.ContainsFunc(found.Resolved, func(r report.Resolved) bool { return r.Ref == revision }) {
+		return nil
+	}
+	return found.Problems
 }

@@ -34,9 +34,9 @@ func (s *shower) layout(ctx context.Context) (*report.Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range rules.Documents(found.Policies, false) {
-		out.Policies = append(out.Policies, report.LaidPolicy{Kind: d.Kind, Name: d.Name, Path: d.Path})
-	}
+	out.Policies = report.Mapped(rules.Documents(found.Policies, false), func(d engine.RuleDocument) report.LaidPolicy {
+		return report.LaidPolicy{Kind: d.Kind, Name: d.Name, Path: d.Path}
+	})
 	if s.Before == "" {
 		return out, nil
 	}

@@ -1,8 +1,8 @@
 package checks
 
 import (
+	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,32 +13,20 @@ import (
 )
 
 // broughtProblems returns the problems of the head that the base branch does not have.
-func broughtProblems(base, own []report.Problem) (list []report.Problem) {
-	for _, p := range own {
-		if !hasProblem(base, p) {
-			list = append(list, p)
-		}
-	}
-	return list
+func broughtProblems(base, own []report.Problem) []report.Problem {
+	return report.Kept(own, func(p report.Problem) bool { return !hasProblem(base, p) })
 }
 
 // stays returns the problems of the base branch that the head has too, or that the change does not fix.
-func stays(base, own []report.Problem, mended func(report.Problem) bool) (list []report.Problem) {
-	for _, p := range base {
-		if hasProblem(own, p) || !mended(p) {
-			list = append(list, p)
-		}
-	}
-	return list
+func stays(base, own []report.Problem, mended func(report.Problem) bool) []report.Problem {
+	return report.Kept(base, func(p report.Problem) bool { return hasProblem(own, p) || !mended(p) })
 }
-
-var atLine = regexp.MustCompile(`\b(line|column) \d+`)
 
 // hasProblem reports whether a list contains a problem, on any line.
 func hasProblem(list []report.Problem, p report.Problem) bool {
-	message := atLine.ReplaceAllString(p.Message, "$1")
+	message := diff.WithoutLines(p.Message)
 	return slices.ContainsFunc(list, func(q report.Problem) bool {
-		return q.Path == p.Path && atLine.ReplaceAllString(q.Message, "$1") == message
+		return q.Path == p.Path && diff.WithoutLines(q.Message) == message
 	})
 }
 
@@ -48,9 +36,7 @@ func hasProblem(list []report.Problem, p report.Problem) bool {
 func tellStanding(out *report.Report, standing, missing, unknown []report.Problem) {
 	not := func(root string, p report.Problem, reason string) {
 		n := report.NotChecked{Root: root, Path: p.Path, Line: p.Line, Reason: reason, Rules: true}
-		if !slices.Contains(out.NotChecked, n) {
-			out.NotChecked = append(out.NotChecked, n)
-		}
+		out.NotChecked = report.Union(out.NotChecked, []report.NotChecked{n})
 	}
 	for _, p := range missing {
 		not("settings", p, p.Message+" (edit the settings on the base branch: until then no such policy is in effect)")
@@ -72,37 +58,32 @@ func tellStanding(out *report.Report, standing, missing, unknown []report.Proble
 	not("policies", standing[0], reason)
 }
 
-// unmatched are the globs of the settings that match no file. The ruling reports those of policies, because without
-// policies a change must not be merged.
-type unmatched struct {
-	standing []report.Problem // those of the base branch that the change does not fix
-	brought  []report.Problem // those that the change introduces
-	notes    []report.Problem // those without an effect
-}
-
-// unmatched finds the globs of the settings that match no file.
-func (r *repository) unmatched() (out unmatched) {
-	t := r.trees
-	now, notes := missed(t.Rules, r.settings)
-	out.standing, out.notes = now, notes
-	if !t.ProposesRules() {
-		return out
+// tellUnmatched reports the globs of the settings that match no file: those of the base branch that the change does not
+// fix, those that the change introduces, and in the report of a branch those without an effect. The ruling reports those
+// of policies, because without policies a change must not be merged.
+func (r *repository) tellUnmatched(out *report.Report) {
+	t, named := r.trees, cmp.Or(r.proposed, r.settings)
+	standing, notes := missed(t.Rules, r.settings)
+	var introduced []report.Problem
+	if t.ProposesRules() {
+		head, _ := missed(t.Head, named)
+		introduced = broughtProblems(standing, head)
+		standing = stays(standing, head, func(report.Problem) bool { return true })
 	}
-	named := r.settings
-	if r.proposed != nil {
-		named = r.proposed
+	if len(introduced) > 0 && t.Base.ID != "" {
+		never, _ := missed(t.Base, named)
+		tip, _ := missed(t.Rules, named)
+		introduced = slices.DeleteFunc(introduced, func(p report.Problem) bool { // the base branch added the files meanwhile
+			return hasProblem(never, p) && !hasProblem(tip, p)
+		})
 	}
-	head, _ := missed(t.Head, named)
-	out.standing = stays(now, head, func(report.Problem) bool { return true })
-	if out.brought = broughtProblems(now, head); len(out.brought) == 0 || t.Base.ID == "" {
-		return out
+	for i, p := range append(standing, introduced...) {
+		out.NotChecked = append(out.NotChecked, report.NotChecked{Root: "settings", Path: p.Path, Line: p.Line,
+			Reason: p.Message, Rules: true, Changed: i >= len(standing)})
 	}
-	never, _ := missed(t.Base, named)
-	tip, _ := missed(t.Rules, named)
-	out.brought = slices.DeleteFunc(out.brought, func(p report.Problem) bool { // the base branch added the files meanwhile
-		return hasProblem(never, p) && !hasProblem(tip, p)
-	})
-	return out
+	if out.All {
+		out.Warnings = append(out.Warnings, notes...)
+	}
 }
 
 // missed lists the globs of the settings, except those of policies, that match nothing in a commit. The notes are
@@ -137,15 +118,4 @@ func missed(c diff.Commit, s *settings.Settings) (list, notes []report.Problem) 
 		}
 	}
 	return list, notes
-}
-
-// tell adds the unmatched globs to the report.
-func (u unmatched) tell(out *report.Report) {
-	for i, p := range append(u.standing, u.brought...) {
-		out.NotChecked = append(out.NotChecked, report.NotChecked{Root: "settings", Path: p.Path, Line: p.Line,
-			Reason: p.Message, Rules: true, Changed: i >= len(u.standing)})
-	}
-	if out.All {
-		out.Warnings = append(out.Warnings, u.notes...)
-	}
 }

@@ -74,10 +74,8 @@ func suggestLines(set *deploy.Set, files *maskedFiles, findings []report.Finding
 			}
 		}
 		for _, j := range file.Together(wishes) {
-			e := report.SourceEdit{Path: paths[k], Diff: j.Diff}
-			for _, i := range j.Of {
-				e.Findings = append(e.Findings, of[i])
-			}
+			e := report.SourceEdit{Path: paths[k], Diff: j.Diff,
+				Findings: report.Mapped(j.Of, func(i int) int { return of[i] })}
 			if e.Diff == nil || files.showable(e.Path, e.Diff) {
 				files.around(&e)
 				perPath[k] = append(perPath[k], e)
@@ -183,11 +181,10 @@ func wish(f *report.Finding) (review.Wish, bool) {
 }
 
 // written returns the text that each edit writes.
-func written(edits []report.SourceEdit) (out []string) {
-	for _, e := range edits {
-		out = append(out, fmt.Sprintf("%q", cmp.Or(e.Diff, &report.Diff{}).Lines()))
-	}
-	return out
+func written(edits []report.SourceEdit) []string {
+	return report.Mapped(edits, func(e report.SourceEdit) string {
+		return fmt.Sprintf("%q", cmp.Or(e.Diff, &report.Diff{}).Lines())
+	})
 }
 
 // unmasked removes the edits whose text was masked after it was written, and those of findings that no longer have a

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/view"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
@@ -58,13 +59,8 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 
 // addressed returns a placement with the names of clusters whose address is known, so that the two are the same cluster.
 func addressed(p deploy.Placement, sets ...*deploy.Set) deploy.Placement {
-	var list []gitops.Cluster
-	for _, c := range p.Clusters {
-		if c = deploy.Named(c, sets...); !slices.Contains(list, c) {
-			list = append(list, c)
-		}
-	}
-	p.Clusters = list
+	named := report.Mapped(p.Clusters, func(c gitops.Cluster) gitops.Cluster { return deploy.Named(c, sets...) })
+	p.Clusters = report.Union(nil, named)
 	return p
 }
 

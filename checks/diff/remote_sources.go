@@ -176,10 +176,7 @@ func (o *RemoteSources) PreviewWanted(allow []string) (json.RawMessage, error) {
 	if !o.PreviewWants() {
 		return nil, nil
 	}
-	var list []remote.Asked
-	for _, w := range o.preview.Wanted() {
-		list = append(list, remote.Asked{Want: w, Preview: true})
-	}
+	list := report.Mapped(o.preview.Wanted(), func(w remote.Want) remote.Asked { return remote.Asked{Want: w, Preview: true} })
 	return json.Marshal(remote.Request{Wants: list, Allow: allow})
 }
 
@@ -189,10 +186,9 @@ func (o *RemoteSources) request(allow []string, of func() (base, head *remote.So
 	}
 	base, head := of()
 	shared := base.Wanted()
-	list := make([]remote.Asked, 0, len(shared))
-	for _, w := range shared {
-		list = append(list, remote.Asked{Want: w, Base: true, Given: base.IsGiven(w)})
-	}
+	list := report.Mapped(shared, func(w remote.Want) remote.Asked {
+		return remote.Asked{Want: w, Base: true, Given: base.IsGiven(w)}
+	})
 	for _, w := range head.Wanted() {
 		if !slices.Contains(shared, w) {
 			list = append(list, remote.Asked{Want: w, Given: head.IsGiven(w)})

@@ -94,7 +94,7 @@ func (s Sides) Standalone(ctx context.Context, known []*Root) (list []*Root, _ e
 			list = append(list, out)
 		}
 		for _, p := range out.Pairs {
-			p.Old, p.New = deployers{}.admitted(p.Old), deployers{}.admitted(p.New)
+			p.Old, p.New = deployers{nil}.admitted(p.Old), deployers{nil}.admitted(p.New)
 		}
 	}
 	return list, nil
@@ -254,11 +254,8 @@ func deployersOf(set *deploy.Set, root roots.Root) (list deployers) {
 }
 
 // phases returns what each deployer does with a resource.
-func (list deployers) phases(r *render.Resource) (out []gitops.Phase) {
-	for _, d := range list {
-		out = append(out, d.Phase(r.Object))
-	}
-	return out
+func (list deployers) phases(r *render.Resource) []gitops.Phase {
+	return report.Mapped(list, func(d *gitops.Deployment) gitops.Phase { return d.Phase(r.Object) })
 }
 
 // sent limits a pair to what the deployers of both sides send to the cluster, and reports whether that is anything. An
@@ -309,11 +306,7 @@ func (list deployers) admitted(r *render.Resource) *render.Resource {
 	if r == nil {
 		return nil
 	}
-	object := r.Object
-	if len(list) > 0 {
-		object = list[0].Owned(object)
-	}
-	return r.Admitted(apiserver.Received(object))
+	return r.Admitted(apiserver.Received(list[0].Owned(r.Object)))
 }
 
 // Work returns the counts of renderings so far.

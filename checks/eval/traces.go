@@ -32,15 +32,14 @@ func (r *recorder) trace(v *Review, traces []engine.Trace) {
 		}
 		for i, s := range t.Steps {
 			step := report.TraceStep{Part: report.TracePart(s.Part), At: s.At, Line: s.Line, Holds: report.HoldsNot,
-				What: secret.hide(s.Words)}
+				What: secret.hide(s.Words), Values: report.Mapped(s.Values, func(one explain.Value) report.TraceValue {
+					return report.TraceValue{Of: one.Name, Is: secret.text(one)}
+				})}
 			switch {
 			case s.Err != nil:
 				step.Holds, step.Error = report.Undecided, secret.hide(s.Err.Error())
 			case s.Holds:
 				step.Holds = report.Holds
-			}
-			for _, one := range s.Values {
-				step.Values = append(step.Values, report.TraceValue{Of: one.Name, Is: secret.text(one)})
 			}
 			out.Steps[i] = step
 		}
@@ -85,23 +84,17 @@ func (h *hidden) takeFields(at string, fields map[string]any) {
 
 // take adds all scalars of a value.
 func (h *hidden) take(v any) {
-	switch v := v.(type) {
-	case nil:
-	case map[string]any:
-		for _, e := range v {
-			h.take(e)
+	jsonpointer.Walk(v, "", func(_ string, v any) {
+		switch v.(type) {
+		case nil, map[string]any, []any:
+			return
 		}
-	case []any:
-		for _, e := range v {
-			h.take(e)
-		}
-	default:
 		text := fmt.Sprint(v)
 		h.add(text)
 		if plain, err := base64.StdEncoding.DecodeString(text); err == nil {
 			h.add(string(plain))
 		}
-	}
+	})
 }
 
 func (h *hidden) add(text string) {

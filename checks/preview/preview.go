@@ -214,9 +214,7 @@ func (p *comparison) root(ctx context.Context, root roots.Root) *rootPreview {
 	if out.err = err; err != nil {
 		return out
 	}
-	for _, one := range []*diff.Root{before, after} {
-		out.from = append(out.from, one.From...)
-	}
+	out.from = slices.Concat(before.From, after.From)
 	if p.wants != nil && p.wants() {
 		return out // continue only to collect the sources to fetch
 	}

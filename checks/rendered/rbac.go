@@ -1,7 +1,6 @@
 package rendered
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,14 +19,6 @@ const (
 	maxRules = 20
 	maxNames = 20
 )
-
-func few(list []string) string {
-	text := strings.Join(list[:min(len(list), maxNames)], ", ")
-	if n := len(list) - maxNames; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return text
-}
 
 // rule is a rule of a Role or ClusterRole (https://kubernetes.io/docs/reference/access-authn-authz/rbac/).
 type rule struct{ groups, resources, names, urls, verbs []string }
@@ -94,7 +85,7 @@ func granted(named report.Resource, was, now map[string]any, work *int) *report.
 				out.LeftOut++
 				continue
 			}
-			out.Rules = append(out.Rules, key+": "+few(byVerbs[key]))
+			out.Rules = append(out.Rules, key+": "+report.Some(byVerbs[key], maxNames))
 		}
 	}
 	if large > 0 {

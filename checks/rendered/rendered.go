@@ -89,11 +89,7 @@ func AddToReport(ctx context.Context, c Change, out *report.Report) error {
 			}
 			out.Differences = append(out.Differences, d)
 		}
-		for _, i := range e.images {
-			if !slices.Contains(out.Images, i) {
-				out.Images = append(out.Images, i)
-			}
-		}
+		out.Images = report.Union(out.Images, e.images)
 	}
 	slices.SortStableFunc(out.Differences, compare)
 	out.Images = withoutMoved(out.Images)
@@ -185,11 +181,7 @@ func rootsOf(edits []*edit) (names []string) {
 
 func clustersOf(edits []*edit, of func(roots.Root) []string) (names []string) {
 	for _, e := range edits {
-		for _, name := range of(e.root) {
-			if name != "" && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
+		names = report.Union(names, report.Kept(of(e.root), func(name string) bool { return name != "" }))
 	}
 	slices.Sort(names)
 	return names
@@ -268,11 +260,7 @@ func (l *listing) cut(hunks []report.DiffHunk) (out []report.DiffHunk, leftOut i
 
 // shorten cuts long lines. Two versions of one line are cut at the same place.
 func shorten(lines []report.DiffLine) {
-	long := false
-	for _, l := range lines {
-		long = long || len(l.Text) > maxLine
-	}
-	if !long {
+	if !slices.ContainsFunc(lines, func(l report.DiffLine) bool { return len(l.Text) > maxLine }) {
 		return
 	}
 	pairs := view.LinePairs(len(lines), func(i int) (sign, text string) { return lines[i].Sign, lines[i].Text })

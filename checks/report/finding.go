@@ -229,33 +229,23 @@ func Merge(list []Finding) []Finding {
 	for _, same := range Grouped[[]Finding](list, key) {
 		into := same[0]
 		for _, f := range same[1:] {
-			into.Roots, into.Clusters = union(into.Roots, f.Roots), union(into.Clusters, f.Clusters)
+			into.Roots, into.Clusters = Union(into.Roots, f.Roots), Union(into.Clusters, f.Clusters)
 			for _, r := range append([]Resource{f.Resource}, f.Resources...) {
 				if r != into.Resource {
-					into.Resources = union(into.Resources, []Resource{r})
+					into.Resources = Union(into.Resources, []Resource{r})
 				}
 			}
 			if into.Operation == "DELETE" && into.Origin.Advice != f.Origin.Advice { // each is about one of several entries
 				at := *into.Origin
 				at.Advice, into.Origin = "", &at
 			}
-			into.Causes = union(into.Causes, f.Causes)
+			into.Causes = Union(into.Causes, f.Causes)
 			into.Blocks = into.Blocks || f.Blocks
 			into.Denied = into.Denied || f.Denied
 		}
 		out = append(out, into)
 	}
 	return out
-}
-
-// union appends the elements of a second list that the first lacks.
-func union[T comparable](list, more []T) []T {
-	for _, x := range more {
-		if !slices.Contains(list, x) {
-			list = append(list, x)
-		}
-	}
-	return list
 }
 
 // CompareFindings compares findings by place, then by policy, resource and field.

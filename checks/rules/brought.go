@@ -84,7 +84,7 @@ func (out *Sources) brought(ctx context.Context, c diff.Commit) error {
 		if one := c.Roots.Deployment(root); one != nil {
 			reads[one.Where.Path] = ""
 		}
-		out.folders[root.Name()], out.reads[root.Name()] = reads, reads
+		out.reads[root.Name()] = reads
 	}
 	for _, id := range ids {
 		out.Policies = append(out.Policies, from[id])

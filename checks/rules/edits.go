@@ -94,20 +94,17 @@ func (e *Edits) ConcernsChecks(name string) bool { return e.all || e.names[name]
 
 // differing returns the files that the other list does not have with the same content.
 func differing(a, b []Source) (old, now []Source) {
-	content := func(list []Source) map[string][]byte {
+	lacking := func(other []Source) func(Source) bool {
 		m := map[string][]byte{}
-		for _, s := range list {
+		for _, s := range other {
 			m[s.Path] = s.Data
 		}
-		return m
+		return func(s Source) bool {
+			data, ok := m[s.Path]
+			return !ok || !bytes.Equal(data, s.Data)
+		}
 	}
-	drop := func(list []Source, other map[string][]byte) []Source {
-		return slices.DeleteFunc(slices.Clone(list), func(s Source) bool {
-			data, ok := other[s.Path]
-			return ok && bytes.Equal(data, s.Data)
-		})
-	}
-	return drop(a, content(b)), drop(b, content(a))
+	return report.Kept(a, lacking(b)), report.Kept(b, lacking(a))
 }
 
 // unlike returns the documents that the other list does not have.

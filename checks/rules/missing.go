@@ -100,11 +100,7 @@ func Near(t *tree.Tree, name string) string {
 			if err != nil {
 				return ""
 			}
-			var names []string
-			for _, e := range entries {
-				names = append(names, e.Name)
-			}
-			near := policy.Nearest(part, names)
+			near := policy.Nearest(part, report.Mapped(entries, func(e tree.Entry) string { return e.Name }))
 			if near == "" {
 				return ""
 			}

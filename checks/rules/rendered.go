@@ -20,7 +20,6 @@ import (
 // render renders a folder of policies. Errors of rendering are problems, since its policies are then not in effect.
 func (out *Sources) render(ctx context.Context, c diff.Commit, dir string) ([]Source, error) {
 	list, problems, err := out.renderRoot(ctx, c, roots.Root{Path: dir})
-	out.folders[dir] = out.reads[dir]
 	words := "the policies of " + dir + " are not in effect, since it does not render: "
 	out.Problems = append(out.Problems, diff.Problems(words, problems...)...)
 	return list, err
@@ -51,23 +50,15 @@ func rulesIn(rendering *render.Rendering, folder string) (list []Source, _ error
 		if id := admission.IdentityOf(res.Object); !engine.IsRule(id.Group, id.Kind) {
 			continue
 		}
-		s, err := ruleSource(res)
+		data, err := res.YAML()
 		if err != nil {
 			return nil, fmt.Errorf("read the rules of %s: %w", folder, err)
 		}
-		list = append(list, Source{File: s, Folder: folder})
+		at := res.Origin("")
+		list = append(list, Source{Folder: folder,
+			File: File{Path: at.Path, Data: data, Line: renderedLines(res, data, at.Path, at.StartLine)}})
 	}
 	return list, nil
-}
-
-// ruleSource returns a rendered rule as a source.
-func ruleSource(res *render.Resource) (File, error) {
-	data, err := res.YAML()
-	if err != nil {
-		return File{}, err
-	}
-	at := res.Origin("")
-	return File{Path: at.Path, Data: data, Line: renderedLines(res, data, at.Path, at.StartLine)}, nil
 }
 
 // placedDepth is the depth down to which fields of a rendered policy have their own place; deeper fields get that of

@@ -38,12 +38,10 @@ func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	set.Policies = policies
 	set.lastOfEachName(exceptions, s)
 	for _, list := range [][]policy.Problem{problems, policies.Unsupported(), more} {
-		old := slices.DeleteFunc(slices.Clone(list), func(p policy.Problem) bool { return !p.Deprecated })
-		rest := slices.DeleteFunc(slices.Clone(list), func(p policy.Problem) bool { return p.Deprecated })
-		errs, warnings := Problems(rest)
+		errs, warnings := Problems(report.Kept(list, func(p policy.Problem) bool { return !p.Deprecated }))
 		set.Errors, set.Warnings = append(set.Errors, errs...), append(set.Warnings, warnings...)
-		_, warnings = Problems(old)
-		set.Deprecated = append(set.Deprecated, warnings...)
+		_, old := Problems(report.Kept(list, func(p policy.Problem) bool { return p.Deprecated }))
+		set.Deprecated = append(set.Deprecated, old...)
 	}
 	set.Broken = map[string]bool{}
 	for _, p := range set.Errors {

@@ -35,8 +35,7 @@ type Sources struct {
 	PassedOn             []report.Problem  // why policies that the caller of the check named are not in effect
 	Resolved             []report.Resolved // the revisions of references to other repositories
 
-	folders map[string]map[string]string // files that rendering each folder of policies read
-	reads   map[string]map[string]string // files that rendering each folder of exceptions read
+	reads map[string]map[string]string // files that rendering each folder of rules read
 }
 
 // Find finds the rules of a commit according to the settings.
@@ -55,7 +54,7 @@ func Find(ctx context.Context, c diff.Commit, s *settings.Settings) (*Sources, e
 
 // FindExceptions is Find for exceptions alone.
 func FindExceptions(ctx context.Context, c diff.Commit, s *settings.Settings) (*Sources, error) {
-	out := &Sources{Settings: s, folders: map[string]map[string]string{}, reads: map[string]map[string]string{}}
+	out := &Sources{Settings: s, reads: map[string]map[string]string{}}
 	return out, out.exceptions(ctx, c)
 }
 
@@ -80,15 +79,17 @@ func (out *Sources) own(ctx context.Context, c diff.Commit) (err error) {
 	}
 	var plain []string
 	var rendered []Source
+	done := map[string]bool{} // rendered folders
 	for _, n := range named {
 		dir, ok := kustomized(c, n)
 		if !ok {
 			plain = append(plain, n)
 			continue
 		}
-		if out.folders[dir] != nil {
+		if done[dir] {
 			continue
 		}
+		done[dir] = true
 		list, err := out.render(ctx, c, dir)
 		if err != nil {
 			return err
@@ -99,7 +100,7 @@ func (out *Sources) own(ctx context.Context, c diff.Commit) (err error) {
 		if out.Policies, err = files(c, out.Settings, plain); err != nil {
 			return err
 		}
-		below, err := out.below(ctx, c, plain)
+		below, err := out.below(ctx, c, plain, done)
 		if err != nil {
 			return err
 		}
@@ -110,8 +111,9 @@ func (out *Sources) own(ctx context.Context, c diff.Commit) (err error) {
 }
 
 // below renders kustomizations with policies below the folders that the settings name. It removes the files that they
-// read from those that count as they are. If one does not render, its files count as they are.
-func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (rendered []Source, _ error) {
+// read from those that count as they are. If one does not render, its files count as they are. done are those that are
+// rendered already.
+func (out *Sources) below(ctx context.Context, c diff.Commit, named []string, done map[string]bool) (rendered []Source, _ error) {
 	inside := func(dir string) bool { return settings.Under(dir, named) }
 	dirs := map[string]bool{}
 	for _, s := range out.Policies {
@@ -126,7 +128,7 @@ func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (r
 		}
 	}
 	for _, dir := range c.Roots.TopLevel(dirs, inside) {
-		if out.folders[dir] != nil {
+		if done[dir] {
 			continue
 		}
 		problems := len(out.Problems)
@@ -139,11 +141,10 @@ func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (r
 				"the policies of " + dir + " are in effect as written in their files, since that folder does not " +
 				"render"})
 			out.Problems = out.Problems[:problems]
-			delete(out.folders, dir)
 			continue
 		}
 		out.Policies = slices.DeleteFunc(out.Policies, func(s Source) bool {
-			_, read := out.folders[dir][s.Path]
+			_, read := out.reads[dir][s.Path]
 			return read && s.Folder == ""
 		})
 		rendered = append(rendered, list...)

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // SchemaURL is the schema of the newest release, which settings files name for editors.
@@ -32,22 +34,14 @@ type Shaped interface {
 // worded is a string type with a fixed set of values. It is called on the zero value.
 type worded interface{ words() []string }
 
-func (Mode) words() []string { return []string{string(ModeEnforce), string(ModeAdvisory)} }
+func (Mode) words() []string           { return texts(ModeEnforce, ModeAdvisory) }
+func (LoadRestrictor) words() []string { return texts(LoadRestrictionsRootOnly, LoadRestrictionsNone) }
+func (Level) words() []string          { return texts(LevelOff, LevelWarn, LevelEnforce) }
+func (Unrendered) words() []string     { return texts(UnrenderedNeutral, UnrenderedFailure) }
+func (Suggestions) words() []string    { return texts(SuggestionsOff, SuggestionsReview) }
 
-func (LoadRestrictor) words() []string {
-	return []string{string(LoadRestrictionsRootOnly), string(LoadRestrictionsNone)}
-}
-
-func (Level) words() []string {
-	return []string{string(LevelOff), string(LevelWarn), string(LevelEnforce)}
-}
-
-func (Unrendered) words() []string {
-	return []string{string(UnrenderedNeutral), string(UnrenderedFailure)}
-}
-
-func (Suggestions) words() []string {
-	return []string{string(SuggestionsOff), string(SuggestionsReview)}
+func texts[T ~string](list ...T) []string {
+	return report.Mapped(list, func(t T) string { return string(t) })
 }
 
 // wordsOf returns the allowed words of a type; nil for other types.
@@ -229,11 +223,7 @@ func FormatOf(path string) string {
 // wordsFor describes what a schema accepts.
 func wordsFor(s SchemaNode) string {
 	if several, ok := s["anyOf"].([]SchemaNode); ok {
-		var list []string
-		for _, one := range several {
-			list = append(list, wordsFor(one))
-		}
-		return strings.Join(list, ", or ")
+		return strings.Join(report.Mapped(several, wordsFor), ", or ")
 	}
 	if words, ok := s["enum"].([]string); ok {
 		return strings.Join(words, ", ")
