@@ -51,8 +51,7 @@ type Objects struct {
 	last      map[Blind]time.Time
 	lacksLast map[roots.Root]bool // roots without such a rendering
 
-	isExternal sync.Map // by root: bool, see deploy.Set.External
-	known      sync.Map // by rootKind: render.Declared
+	known sync.Map // by rootKind: render.Declared
 
 	answers map[query]*released // objects of releases
 	spent   time.Duration       // time spent on rendering releases
@@ -198,7 +197,7 @@ func (d *Objects) open(ctx context.Context, group, kind string) *table {
 		if settings.Under(p, d.context) {
 			if resources, _, _, err := d.set.Renderer.Manifest(p); err == nil {
 				for _, r := range resources {
-					t.named = t.add(t.named, foundEntry{Named: true, Object: r.Object})
+					t.named = t.add(t.named, r.Object, entry{named: true})
 				}
 			}
 		}
@@ -209,12 +208,18 @@ func (d *Objects) open(ctx context.Context, group, kind string) *table {
 	return t
 }
 
-// add adds an object to a list if it is of the table's kind.
-func (t *table) add(list []entry, e foundEntry) []entry {
-	if id := admission.IdentityOf(e.Object); id.Kind == t.kind && id.Group == t.group {
-		list = append(list, e.entry())
+// add adds an object to a list if it is of the table's kind. e is its entry, without the object.
+func (t *table) add(list []entry, object map[string]any, e entry) []entry {
+	if id := admission.IdentityOf(object); id.Kind == t.kind && id.Group == t.group {
+		list = append(list, e.of(object))
 	}
 	return list
+}
+
+// of returns the entry with an object, which gets the defaults of the API server.
+func (e entry) of(object map[string]any) entry {
+	e.id, e.object = admission.IdentityOf(object), apiserver.Received(object)
+	return e
 }
 
 // hide collects the values of Secrets in a list, so that they are masked.
@@ -233,7 +238,7 @@ func (d *Objects) look(ctx context.Context, t *table, w wanted) {
 	d.ofKind(ctx, fresh, t.kind, func(root roots.Root, found render.Declared) {
 		t.looked[root] = nil
 		for i, o := range found.Objects {
-			t.looked[root] = t.add(t.looked[root], foundEntry{Root: root, Object: o, Digest: found.Digests[i], Last: found.Last})
+			t.looked[root] = t.add(t.looked[root], o, entry{root: root, digest: found.Digests[i], last: found.Last})
 		}
 		d.hide(t.looked[root])
 		for _, e := range d.unseen[root] {

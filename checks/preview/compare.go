@@ -116,9 +116,8 @@ func stateOf(res engine.Result) report.Result {
 
 // ruleDifference is one finding of a preview, before findings at one place are merged.
 type ruleDifference struct {
-	effect        report.Effect
-	before, after report.Result
-	finding       report.Finding
+	differenceKind
+	finding report.Finding
 }
 
 // compare adds the differences between two reviews of one resource. Either review may be nil.
@@ -200,7 +199,7 @@ func (p *comparison) differences(k ruleKey, a, b *answer, before, after *review.
 		if effect == "" {
 			return
 		}
-		d := ruleDifference{effect: effect, before: was, after: is, finding: side.view.Finding(v, f.of, f.pointer)}
+		d := ruleDifference{differenceKind{effect, was, is}, side.view.Finding(v, f.of, f.pointer)}
 		d.finding.Exemption = nil
 		for _, of := range []*answer{a, b} {
 			if of.worst == report.Skip {
@@ -296,9 +295,8 @@ func (g *gathered) add(one *rootPreview) {
 	}
 	grown := map[differenceKind]bool{}
 	for _, d := range one.differences {
-		k := differenceKind{d.effect, d.before, d.after}
-		g.groups[k] = append(g.groups[k], d.finding)
-		grown[k] = true
+		g.groups[d.differenceKind] = append(g.groups[d.differenceKind], d.finding)
+		grown[d.differenceKind] = true
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(grown), compareKinds) {
 		list := report.Merge(g.groups[k])

@@ -58,7 +58,7 @@ func AddToReport(ctx context.Context, c Change, out *report.Report) error {
 	l := &listing{entries: map[key]*entry{}, relabeled: map[key]bool{}, lines: maxLines, bytes: maxBytes}
 	// Updates are listed before creations and deletions if there is not enough room, since their lines are more
 	// informative.
-	edits := sorted(editsOf(c.Pairs))
+	edits := editsOf(c.Pairs)
 	for _, both := range []bool{true, false} {
 		for _, e := range edits {
 			if err := ctx.Err(); err != nil {
@@ -76,7 +76,7 @@ func AddToReport(ctx context.Context, c Change, out *report.Report) error {
 				return fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
 			}
 			d := report.Difference{Resource: e.named, Operation: string(e.edits[0].operation), LeftOut: e.leftOut,
-				Hunks: find.located(part[0], e.hunks), Roots: rootsOf(part)}
+				Hunks: find.located(part[0], e.hunks), Roots: rootsOf(part), Clusters: c.clustersOf(part...)}
 			if e.edits[0].moved() {
 				d.From = e.edits[0].from.Name()
 			}
@@ -84,22 +84,17 @@ func AddToReport(ctx context.Context, c Change, out *report.Report) error {
 				before := review.Named(e.edits[0].old.Object)
 				d.Replaces = &before
 			}
-			if c.Clusters != nil {
-				d.Clusters = clustersOf(part, c.Clusters)
-			}
 			out.Differences = append(out.Differences, d)
 		}
 		out.Images = report.Union(out.Images, e.images)
 	}
-	slices.SortStableFunc(out.Differences, compare)
+	slices.SortStableFunc(out.Differences, func(a, b report.Difference) int {
+		return cmp.Or(slices.Compare(a.Roots, b.Roots), compareResources(a.Resource, b.Resource))
+	})
 	out.Images = withoutMoved(out.Images)
 	slices.SortStableFunc(out.Images, func(a, b report.ImageChange) int { return compareResources(a.Resource, b.Resource) })
 	out.MoreDifferences, out.Relabeled = l.more, len(l.relabeled)
 	return nil
-}
-
-func compare(a, b report.Difference) int {
-	return cmp.Or(slices.Compare(a.Roots, b.Roots), compareResources(a.Resource, b.Resource))
 }
 
 func compareResources(a, b report.Resource) int {
@@ -179,9 +174,13 @@ func rootsOf(edits []*edit) (names []string) {
 	return names
 }
 
-func clustersOf(edits []*edit, of func(roots.Root) []string) (names []string) {
+// clustersOf names the clusters of edits, each once.
+func (c Change) clustersOf(edits ...*edit) (names []string) {
+	if c.Clusters == nil {
+		return nil
+	}
 	for _, e := range edits {
-		names = report.Union(names, report.Kept(of(e.root), func(name string) bool { return name != "" }))
+		names = report.Union(names, report.Kept(c.Clusters(e.root), func(name string) bool { return name != "" }))
 	}
 	slices.Sort(names)
 	return names
@@ -191,7 +190,7 @@ func clustersOf(edits []*edit, of func(roots.Root) []string) (names []string) {
 // count. A folder that an object of Argo CD or Flux deploys counts as that object's root. Policies and exceptions in a
 // folder that nobody is known to deploy do not count: the preview lists them. It fails only if the context ends.
 func ByRoot(ctx context.Context, c Change) (list []report.RootChange, err error) {
-	edits := sorted(editsOf(c.Pairs))
+	edits := editsOf(c.Pairs)
 	deployed := map[string]bool{}
 	for _, e := range edits {
 		deployed[e.root.Path] = deployed[e.root.Path] || e.root.Object != ""
@@ -207,10 +206,7 @@ func ByRoot(ctx context.Context, c Change) (list []report.RootChange, err error)
 			was != nil && now != nil && !e.moved() && sameButVersion(was, now) {
 			continue
 		}
-		in := report.RootChange{Root: e.root.Name()}
-		if c.Clusters != nil {
-			in.Clusters = clustersOf([]*edit{e}, c.Clusters)
-		}
+		in := report.RootChange{Root: e.root.Name(), Clusters: c.clustersOf(e)}
 		name := strings.Join(append(in.Clusters, in.Root), "\n")
 		if _, ok := row[name]; !ok {
 			row[name], list = len(list), append(list, in)
