@@ -161,7 +161,7 @@ func (p *pairs) render(ctx context.Context) (err error) {
 		list, moved = append(list, r.Pairs...), append(moved, r.Moved...)
 		p.warnings = append(p.warnings, diff.Problems("", r.Notes...)...)
 	}
-	stays := p.sides.Trees.Head.Roots.Has
+	stays := p.sides.Head.Has
 	gone := slices.DeleteFunc(slices.Concat(list, moved), func(p *diff.Pair) bool { return p.New != nil })
 	var alone []*diff.Pair
 	if p.list, err = p.sides.Kept(ctx, diff.Join(list, moved, stays, p.tookOver)); err != nil {
@@ -254,7 +254,7 @@ func (p *pairs) tellObstacles(out *report.Report) {
 	gone := p.sides.Gone(p.every)
 	var failing []*diff.Root
 	for _, r := range p.roots {
-		if r.Unseen != nil && p.sides.Trees.Head.Roots.Has(r.Root) && len(r.Head) == 0 {
+		if r.Unseen != nil && p.sides.Head.Has(r.Root) && len(r.Head) == 0 {
 			e := r.Base[len(r.Base)-1]
 			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Quotes: e.Quotes, Message: "" +
 				"the base could not be rendered, so everything in " + r.Name() + " counts as new, except what " +
@@ -263,7 +263,7 @@ func (p *pairs) tellObstacles(out *report.Report) {
 		brought := &diff.Root{Root: r.Root}
 		failing = append(failing, brought)
 		for _, o := range r.Obstacles(gone) {
-			if !o.Before && p.sides.Takes(o.Error, p.sides.Trees.Base.Roots.Has(r.Root)) {
+			if !o.Before && p.sides.Takes(o.Error, p.sides.Base.Has(r.Root)) {
 				o.Message += diff.Taken
 				brought.Head = append(brought.Head, o.Error)
 				continue
@@ -304,9 +304,6 @@ func named(trees *diff.Trees, name report.RootName) (list []roots.Root, err erro
 	first := errors.New("this is neither a path in the repository nor a name listed by \"lintel roots\"")
 	for _, meaning := range append(slices.Clone(name.Paths), path.Clean(name.Name)) {
 		for _, set := range []*deploy.Set{trees.Head.Roots, trees.Base.Roots} {
-			if set == nil {
-				continue
-			}
 			root, err := set.Find(meaning)
 			if ambiguous := (*deploy.AmbiguousNameError)(nil); errors.As(err, &ambiguous) {
 				return nil, err

@@ -55,7 +55,7 @@ func (p *pairs) unchecked(ctx context.Context) error {
 
 // unread reports a changed file that looks like a manifest and is not checked.
 func (p *pairs) unread(file string) error {
-	set := p.sides.Trees.Head.Roots
+	set := p.sides.Head
 	if set.Unreferenced(file) || set.Deploys(file) {
 		const reason = "this file contains a template, so no cluster accepts it as it is: move manifests without " +
 			"templates into another file"
@@ -160,7 +160,7 @@ var lfsPointer = []byte("version https://git-lfs.github.com/spec/")
 
 // foreign reports a changed file that Lintel cannot check as it is deployed: Jsonnet, Git LFS and hidden folders.
 func (p *pairs) foreign(file string) error {
-	set, dir := p.sides.Trees.Head.Roots, path.Dir(file)
+	set, dir := p.sides.Head, path.Dir(file)
 	if set.Excludes(dir) {
 		return nil
 	}

@@ -85,7 +85,7 @@ func (s Sides) Takes(e doc.Error, had bool) bool {
 // Gone lists the errors of those roots in list that the head does not have.
 func (s Sides) Gone(list []*Root) (gone []Wrong) {
 	for _, r := range list {
-		if len(r.Base) > 0 && !s.Trees.Head.Roots.Has(r.Root) {
+		if len(r.Base) > 0 && !s.Head.Has(r.Root) {
 			gone = append(gone, wrongs(r.Path, r.Base)...)
 		}
 	}
