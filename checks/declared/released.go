@@ -3,7 +3,6 @@ package declared
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -91,7 +90,7 @@ func (d *Objects) lookReleased(ctx context.Context, q query) *released {
 					e.Message, e.Quotes = "cannot be rendered", false
 				}
 				out.blind = append(out.blind, Blind{root, e})
-				why = wordsOf(e)
+				why = e.Error()
 			}
 			for i, o := range found.Objects {
 				if q.asksFor(admission.IdentityOf(o)) {
@@ -206,15 +205,6 @@ func (d *Objects) warn(root roots.Root, why doc.Error) {
 	if !slices.Contains(d.given, root) {
 		d.blind[Blind{root, why}] = true
 	}
-}
-
-// wordsOf returns the place of an error and its message.
-func wordsOf(e doc.Error) string {
-	at := e.Path
-	if e.Line > 0 {
-		at = fmt.Sprintf("%s:%d", e.Path, e.Line)
-	}
-	return at + ": " + e.Message
 }
 
 // brought is released, after or before the change. Objects of a root that the change adds answer only look-ups by that

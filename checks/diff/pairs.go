@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -89,12 +90,7 @@ func (p *Pair) Writes(path, field string) bool {
 }
 
 // Resource returns the reviewed resource: the new one, or the old one of a deletion.
-func (p *Pair) Resource() *render.Resource {
-	if p.New != nil {
-		return p.New
-	}
-	return p.Old
-}
+func (p *Pair) Resource() *render.Resource { return cmp.Or(p.New, p.Old) }
 
 // Versions calls take with each existing version of the object.
 func (p *Pair) Versions(take func(map[string]any)) {

@@ -58,7 +58,8 @@ type hidden struct {
 // minPart is the minimum number of bytes of a value that is masked as a part of a text, too.
 const minPart = 3
 
-func secretsOf(objects ...admission.Object) (h hidden) {
+func secretsOf(objects ...admission.Object) hidden {
+	h := hidden{exact: map[string]bool{}}
 	for _, o := range objects {
 		if !mask.IsSecret(o) {
 			continue
@@ -98,9 +99,6 @@ func (h *hidden) take(v any) {
 }
 
 func (h *hidden) add(text string) {
-	if h.exact == nil {
-		h.exact = map[string]bool{}
-	}
 	for _, spelled := range []string{text, strings.ToLower(text), strings.ToUpper(text)} { // policies change the case
 		if !h.exact[spelled] && len(spelled) >= minPart {
 			h.parts = append(h.parts, spelled)

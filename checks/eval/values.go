@@ -74,10 +74,8 @@ type NamespaceLabels struct {
 
 // of returns the values for a policy and an object. The caller may change them.
 func (v *Values) of(policy, object string) map[string]any {
-	out := maps.Clone(v.GlobalValues)
-	if out == nil {
-		out = map[string]any{}
-	}
+	out := map[string]any{}
+	maps.Copy(out, v.GlobalValues)
 	for _, p := range v.Policies {
 		if p.Name != policy {
 			continue

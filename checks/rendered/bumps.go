@@ -1,6 +1,7 @@
 package rendered
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"path"
@@ -216,10 +217,7 @@ func versionIn(address string) string { return versioned.FindString(plain(addres
 // nameOf returns the displayed name of a want.
 func nameOf(w remote.Want) string {
 	if w.Kind == remote.Chart {
-		if w.Name != "" {
-			return w.Name
-		}
-		return path.Base(plain(w.URL))
+		return cmp.Or(w.Name, path.Base(plain(w.URL)))
 	}
 	return plain(w.URL)
 }
@@ -304,10 +302,8 @@ func moves(u render.Use) bool {
 
 // firstDigest returns the first non-empty string, shortened to a length that people compare.
 func firstDigest(list ...string) string {
-	for _, s := range list {
-		if s != "" {
-			return report.Version{Ref: s}.String()
-		}
+	if s := cmp.Or(list...); s != "" {
+		return report.Version{Ref: s}.String()
 	}
 	return "unknown"
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/settings"
@@ -49,30 +50,15 @@ func (out *Sources) Version(t *tree.Tree) (digest string, looksUp bool) {
 var clock = []string{"time_now", "time_since", "expiresAt", "cleanup.kyverno.io/ttl", `\u`, `\U`, `\x`, "\\\n", "\\\r\n",
 	"!binary", "tag:yaml"}
 
+// now matches the name of a function that returns the time.
+var now = regexp.MustCompile(`\bnow\b`)
+
 // MayAskTime reports whether the result of the rules may depend on the time, judging by their text. It is never false
 // if the result does.
 func (out *Sources) MayAskTime() bool {
 	return out != nil && slices.ContainsFunc(slices.Concat(out.Policies, out.Exceptions), func(s Source) bool {
-		return hasWord(s.Data, "now") || slices.ContainsFunc(clock, func(text string) bool {
+		return bytes.Contains(s.Data, []byte("now")) && now.Match(s.Data) || slices.ContainsFunc(clock, func(text string) bool {
 			return bytes.Contains(s.Data, []byte(text))
 		})
 	})
-}
-
-// hasWord reports whether a text contains a whole word.
-func hasWord(text []byte, word string) bool {
-	part := func(list []byte, i int) bool {
-		return i >= 0 && i < len(list) &&
-			(list[i] == '_' || list[i] >= '0' && list[i] <= '9' || list[i]|0x20 >= 'a' && list[i]|0x20 <= 'z')
-	}
-	for {
-		i := bytes.Index(text, []byte(word))
-		if i < 0 {
-			return false
-		}
-		if !part(text, i-1) && !part(text, i+len(word)) {
-			return true
-		}
-		text = text[i+1:]
-	}
 }
