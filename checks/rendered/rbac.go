@@ -50,8 +50,7 @@ func granted(named report.Resource, was, now map[string]any, work *int) *report.
 			large++
 			continue
 		}
-		what := map[string][]string{} // resource -> verbs
-		var order []string
+		var fresh []right
 		rights, whole := r.rights()
 		*work -= len(rights)
 		for _, one := range rights {
@@ -62,30 +61,22 @@ func granted(named report.Resource, was, now map[string]any, work *int) *report.
 				whole = false
 				break
 			}
-			on := one.on()
-			if what[on] == nil {
-				order = append(order, on)
-			}
-			what[on] = append(what[on], one.verb)
+			fresh = append(fresh, one)
 		}
 		if !whole {
 			large++
 		}
-		byVerbs := map[string][]string{}
-		var verbs []string
-		for _, on := range order {
-			key := strings.Join(what[on], ", ")
-			if byVerbs[key] == nil {
-				verbs = append(verbs, key)
-			}
-			byVerbs[key] = append(byVerbs[key], on)
+		verbs := func(list []right) string {
+			return strings.Join(report.Mapped(list, func(r right) string { return r.verb }), ", ")
 		}
-		for _, key := range verbs {
+		resources := report.Grouped[[]right](fresh, right.on)
+		for _, same := range report.Grouped[[][]right](resources, verbs) {
 			if len(out.Rules) == maxRules {
 				out.LeftOut++
 				continue
 			}
-			out.Rules = append(out.Rules, key+": "+report.Some(byVerbs[key], maxNames))
+			names := report.Mapped(same, func(list []right) string { return list[0].on() })
+			out.Rules = append(out.Rules, verbs(same[0])+": "+report.Some(names, maxNames))
 		}
 	}
 	if large > 0 {

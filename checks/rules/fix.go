@@ -346,12 +346,9 @@ func (p *planner) failureAction(spec *yaml.Node, rules []rule) {
 	shadowed := false // a rule has overrides and no action, which the policy's overrides follow
 	for _, r := range rules {
 		if v := valueOf(r.node, "validate"); isMapping(v) {
-			own := has(v, "failureAction", "validationFailureAction")
-			ownOverrides := has(v, "failureActionOverrides", "validationFailureActionOverrides")
-			if !own {
-				toAction = append(toAction, r.pointer+"/validate")
-				shadowed = shadowed || ownOverrides
-				toOverrides = append(toOverrides, r.pointer+"/validate")
+			if !has(v, "failureAction", "validationFailureAction") {
+				toAction, toOverrides = append(toAction, r.pointer+"/validate"), append(toOverrides, r.pointer+"/validate")
+				shadowed = shadowed || has(v, "failureActionOverrides", "validationFailureActionOverrides")
 			}
 		}
 		for i, image := range items(valueOf(r.node, "verifyImages")) {
