@@ -209,22 +209,20 @@ const (
 	maxExcerpt   = 64 << 10 // bytes of a line that are searched for values of Secrets
 )
 
-// excerpts returns the source lines around the findings and errors, by path and line, without values of Secrets. Lines
-// of the base are shown only for files that the head does not have.
+// addExcerpts adds the source lines around the findings and errors to the report, without values of Secrets. Lines of the
+// base are shown only for files that the head does not have.
 //
 // widths is the number of bytes to show of lines that need more than excerptWidth.
-func excerpts(trees *diff.Trees, files *maskedFiles, rep *report.Report) (out map[string]map[int]string,
-	widths map[string]map[int]int,
-) {
-	out, widths = map[string]map[int]string{}, map[string]map[int]int{}
+func (m *maskedFiles) addExcerpts(rep *report.Report) (widths map[string]map[int]int) {
+	out, widths := map[string]map[int]string{}, map[string]map[int]int{}
 	lines := func(path string, base bool) []string {
 		if !base {
-			return files.head(path).Lines()
+			return m.head(path).Lines()
 		}
-		if _, err := trees.Head.Tree.Entry(path); err == nil {
+		if _, err := m.trees.Head.Tree.Entry(path); err == nil {
 			return nil
 		}
-		return files.file(trees.Base.Tree, path).Lines()
+		return m.file(m.trees.Base.Tree, path).Lines()
 	}
 	add := func(path string, start, end, column int, base bool) {
 		if path == "" || start < 1 {
@@ -246,7 +244,7 @@ func excerpts(trees *diff.Trees, files *maskedFiles, rep *report.Report) (out ma
 	}
 	for _, f := range rep.Findings {
 		if f.Result != report.Skip {
-			add(f.Origin.Path, f.Origin.StartLine, f.Origin.EndLine, f.Origin.EndColumn, f.Origin.Side == "base")
+			add(f.Origin.Path, f.Origin.StartLine, f.Origin.EndLine, f.Origin.EndColumn, f.Origin.Side == report.Base)
 		}
 	}
 	for _, n := range rep.NotChecked {
@@ -258,7 +256,8 @@ func excerpts(trees *diff.Trees, files *maskedFiles, rep *report.Report) (out ma
 	for _, p := range rep.Errors {
 		add(p.Path, p.Line, p.Line, p.Column, false)
 	}
-	return out, widths
+	rep.Excerpts = out
+	return widths
 }
 
 // cutExcerpts cuts lines to their shown width. It runs after masking, since masking needs whole lines.

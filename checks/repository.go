@@ -42,8 +42,7 @@ type repository struct {
 
 // open opens the repository of a change: its trees, its settings, and what differs.
 func open(ctx context.Context, change report.Change, k *kept) (*repository, error) {
-	r := &repository{names: change.Repository, branches: change.Branches, graphs: &k.graphs,
-		progress: progress.From(ctx)}
+	r := &repository{names: change.Repository, branches: change.Branches, graphs: &k.graphs, progress: progress.From(ctx)}
 	var err error
 	r.objects, err = tree.Open(ctx, tree.Config{GitDir: change.GitDir, Alternates: change.Alternates, Git: change.Git,
 		Store: &k.blobs})

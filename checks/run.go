@@ -176,8 +176,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	files := newMaskedFiles(repo.trees)
 	files.read(out)
 	files.cover(out.Findings)
-	var widths map[string]map[int]int
-	out.Excerpts, widths = excerpts(repo.trees, files, out)
+	widths := files.addExcerpts(out)
 	out.Edits = suggestLines(repo.trees.Head.Roots, files, out.Findings, func(f *report.Finding) bool {
 		return out.Suggest || slices.Contains(change.Edits, f.Policy) || slices.Contains(change.Edits, "*")
 	})

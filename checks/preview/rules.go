@@ -89,8 +89,7 @@ func concerned(s *rules.Sources, e *rules.Edits) *rules.Sources {
 
 // decide decides which exceptions would count if all were merged. proposed reports whether a file has the content of
 // the change.
-func decide(in Input, list []*engine.Exception, proposed func(path string) bool,
-	of *rules.Sources) *exceptions.Decision {
+func decide(in Input, list []*engine.Exception, proposed func(path string) bool, of *rules.Sources) *exceptions.Decision {
 	since := func(x *engine.Exception) (time.Time, bool) {
 		return rules.Since(in.Objects, in.Trees.History(proposed(x.Path)), x, of.RenderedFrom(x))
 	}

@@ -254,8 +254,7 @@ func (v *Reviewer) Ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pai
 	return v.ask(ctx, rules, p, v.Request(p))
 }
 
-func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair,
-	r *admission.Request) []engine.Result {
+func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair, r *admission.Request) []engine.Result {
 	results := v.unsettled(ctx, rules, p.New, r, v.Evaluate(ctx, rules, r))
 	v.unfilled(ctx, rules, p, r, results)
 	results = append(results, v.look(ctx, rules, builtin.DeployedOf(p), r)...)

@@ -77,8 +77,7 @@ func Compare(before, after *Sources) *Edits {
 		}
 	}
 	a, b := before.Settings, after.Settings
-	e.all = e.all || !a.SameRoots(b) || !a.SameClusters(b) || !slices.Equal(a.Context, b.Context) ||
-		a.Checks != b.Checks
+	e.all = e.all || !a.SameRoots(b) || !a.SameClusters(b) || !slices.Equal(a.Context, b.Context) || a.Checks != b.Checks
 	return e
 }
 

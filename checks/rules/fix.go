@@ -46,8 +46,7 @@ func Fix(src File) Fixed {
 	}
 	skipped := map[string]bool{}
 	for range maxRounds {
-		changes := slices.DeleteFunc(plan(editor, docs),
-			func(c *change) bool { return skipped[c.key()] })
+		changes := slices.DeleteFunc(plan(editor, docs), func(c *change) bool { return skipped[c.key()] })
 		if len(changes) == 0 {
 			break
 		}

@@ -138,8 +138,7 @@ func (out *Sources) below(ctx context.Context, c diff.Commit, named []string, do
 		}
 		if broken := out.Problems[problems:]; len(broken) > 0 {
 			out.Warnings = append(out.Warnings, report.Problem{Path: broken[0].Path, Line: broken[0].Line, Message: "" +
-				"the policies of " + dir + " are in effect as written in their files, since that folder does not " +
-				"render"})
+				"the policies of " + dir + " are in effect as written in their files, since that folder does not render"})
 			out.Problems = out.Problems[:problems]
 			continue
 		}
