@@ -25,7 +25,7 @@ func (c *Checker) Inspect(ctx context.Context, change report.Change) (*report.In
 
 func inspect(ctx context.Context, change report.Change, repo *repository) (*report.Inspection, error) {
 	out := &report.Inspection{Approvers: repo.settings.AllApprovers(), Teams: repo.settings.Teams()}
-	wanted, err := repo.remote.Wanted(repo.settings.Sources.Allow)
+	wanted, err := repo.remote.Wanted()
 	if out.Wanted = wanted; wanted != nil || err != nil {
 		return out, err
 	}

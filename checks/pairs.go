@@ -52,7 +52,7 @@ type pairs struct {
 }
 
 // pair renders the roots that the change affects, on both sides.
-func pair(ctx context.Context, change report.Change, repo *repository, k *kept) (*pairs, error) {
+func pair(ctx context.Context, change report.Change, repo *repository) (*pairs, error) {
 	t := repo.trees
 	clusters := repo.clusters()
 	for _, c := range []diff.Commit{t.Rules, t.Base, t.Head} {
@@ -68,7 +68,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	}
 	out.inferred = repo.settings.Clusters == nil
 	out.sides.Placement = repo.settings.Deployed(out.sides.Base, out.sides.Head)
-	if out.above, err = repo.above(t.Rules, repo.settings, &k.renderings); err != nil {
+	if out.above, err = repo.above(t.Rules, repo.settings); err != nil {
 		return nil, err
 	}
 	out.declared = out.objects(repo.settings.Context, nil)

@@ -67,7 +67,7 @@ func (r *repository) inherit(c diff.Commit, own *settings.Settings) (*settings.S
 
 // above returns the context of the organisation's settings at a commit. It is nil if there is none, or if the settings
 // cannot be fetched; rules.Find reports the latter.
-func (r *repository) above(c diff.Commit, s *settings.Settings, renderings *render.Cache) (*declared.Above, error) {
+func (r *repository) above(c diff.Commit, s *settings.Settings) (*declared.Above, error) {
 	from := s.Inherits()
 	if from == nil || len(from.Context) == 0 {
 		return nil, nil
@@ -79,7 +79,7 @@ func (r *repository) above(c diff.Commit, s *settings.Settings, renderings *rend
 	if err != nil {
 		return nil, err
 	}
-	config := render.Config{Limits: from.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: renderings}
+	config := render.Config{Limits: from.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: r.config.Cache}
 	set, err := deploy.Open(c.Tree, from.RootOptions(nil, nil), c.PolicySources.Graph(r.trees.Rules.PolicySources.Defaults), config)
 	if err != nil {
 		return nil, err

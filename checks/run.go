@@ -82,11 +82,11 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		return c.proposed(ctx, change, repo, k)
 	}
 	repo.trees.Settle()
-	pairs, err := pair(ctx, change, repo, k)
+	pairs, err := pair(ctx, change, repo)
 	if err != nil {
 		return nil, err
 	}
-	if wanted, err := repo.remote.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := repo.remote.Wanted(); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
 	if change.OnlyDifferences {
@@ -104,7 +104,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		outcomes = append(outcomes, one)
 	}
 	repo.asksTime = askTime(outcomes)
-	if wanted, err := repo.remote.LookupsWanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := repo.remote.LookupsWanted(); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
 	if err := inEffect(change.Edits, outcomes); err != nil {
@@ -115,7 +115,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 			return nil, err
 		}
 	}
-	if wanted, err := repo.remote.PreviewWanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := repo.remote.PreviewWanted(); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
 	whom := repo.settings.AllApprovers()
@@ -282,7 +282,7 @@ func issueOf(r *render.Resource, issue render.Issue) report.Problem {
 // tree.
 func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repository, k *kept) (*report.Report, error) {
 	out := &report.Report{All: true}
-	if wanted, err := repo.remote.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := repo.remote.Wanted(); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
 	_, sources := repo.remote.Sources()
@@ -301,11 +301,11 @@ func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repo
 		if err != nil {
 			return nil, err
 		}
-		above, err := repo.above(repo.trees.Rules, own.settings, &k.renderings)
+		above, err := repo.above(repo.trees.Rules, own.settings)
 		if err != nil {
 			return nil, err
 		}
-		aboveAfter, err := repo.above(repo.trees.Head, own.proposed, &k.renderings)
+		aboveAfter, err := repo.above(repo.trees.Head, own.proposed)
 		if err != nil {
 			return nil, err
 		}
@@ -327,7 +327,7 @@ func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repo
 		out.Fail(unread(before, change.Proposed.Base)...)
 		out.Fail(unread(after, change.Proposed.Head)...)
 	}
-	if wanted, err := repo.remote.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := repo.remote.Wanted(); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
 	out.ConcludeProposed()

@@ -66,7 +66,7 @@ func (c *Checker) Show(ctx context.Context, q report.Query) (out *report.Showing
 	if ctx.Err() == nil {
 		k.renderings.Save()
 	}
-	if wanted, err := from.Wanted(own.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := from.Wanted(); wanted != nil || err != nil {
 		return &report.Showing{Wanted: wanted}, err
 	}
 	return out, nil
