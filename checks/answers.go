@@ -37,8 +37,8 @@ type answers struct {
 
 // ask evaluates the rules over all pairs. Policies do not evaluate pairs.asking and pairs.surveyed; only the checks
 // without policies do.
-func ask(ctx context.Context, change report.Change, repo *repository, rules *ruling, pairs *pairs) (*answers, error) {
-	v := reviewer(change, rules, pairs)
+func ask(ctx context.Context, repo *repository, rules *ruling, pairs *pairs) (*answers, error) {
+	v := reviewer(repo.change, rules, pairs)
 	out := &answers{usage: exceptions.NewUsage()}
 	var err error
 	if out.list, err = v.All(ctx, pairs.list); err != nil {
@@ -63,7 +63,7 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 		}
 	}
 	view := review.ViewOf(rules.Ruleset, rules.decision, repo.trees)
-	out.lookups = &lookups{change: change, trees: repo.trees, pairs: pairs, known: map[report.Resource][]report.Exception{}}
+	out.lookups = &lookups{change: repo.change, trees: repo.trees, pairs: pairs, known: map[report.Resource][]report.Exception{}}
 	view.Altered = out.lookups.exemption
 	for i := range out.list {
 		out.find(view, &out.list[i])
@@ -74,11 +74,11 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 	}
 	findings := report.Mapped(out.found, func(f review.Finding) report.Finding { return f.Finding })
 	with := exceptions.Context{Policies: rules.Policies, Decision: rules.decision, Declared: pairs.declared, Reviewer: v,
-		Now: change.Now}
+		Now: repo.change.Now}
 	if out.beyond, err = exceptions.Beyond(ctx, with, findings); err != nil {
 		return nil, err
 	}
-	if change.Drafts {
+	if repo.change.Drafts {
 		home := exceptions.HomeOf(rules.decision, repo.settings.Exceptions)
 		home.Taken = func(p string) bool { return repo.trees.Head.Blob(p) != "" }
 		out.drafts, err = exceptions.Drafts(ctx, with, home, out.found)

@@ -52,8 +52,8 @@ type pairs struct {
 }
 
 // pair renders the roots that the change affects, on both sides.
-func pair(ctx context.Context, change report.Change, repo *repository) (*pairs, error) {
-	t := repo.trees
+func pair(ctx context.Context, repo *repository) (*pairs, error) {
+	t, change := repo.trees, repo.change
 	clusters := repo.clusters()
 	for _, c := range []diff.Commit{t.Rules, t.Base, t.Head} {
 		c.Roots.ForClusters(repo.settings.Rendered(clusters))

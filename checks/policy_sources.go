@@ -24,9 +24,10 @@ import (
 )
 
 // elsewhere sets the other repositories and files from which the commits take rules.
-func (r *repository) elsewhere(change report.Change, k *kept) {
+func (r *repository) elsewhere() {
+	change := r.change
 	e := diff.PolicySources{Host: change.Host, Policies: change.Policies, Files: change.PolicyFiles, Defaults: change.Defaults,
-		Graphs: k.graphOf}
+		Graphs: r.kept.graphOf}
 	base, head := r.remote.Sources()
 	for _, c := range []*diff.Commit{&r.trees.Rules, &r.trees.Base, &r.trees.Head} {
 		c.PolicySources = e

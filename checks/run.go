@@ -37,7 +37,7 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (out *report.Re
 	if err != nil {
 		return nil, err
 	}
-	out, err = c.check(ctx, change, repo, k)
+	out, err = c.check(ctx, repo)
 	if err = repo.close(err); err != nil {
 		return nil, err
 	}
@@ -76,13 +76,14 @@ func inEffect(named []string, outcomes []*outcome) error {
 
 // check runs the steps of a check: it pairs the objects, evaluates the rules of each cluster, previews proposed rules,
 // and writes the report.
-func (c *Checker) check(ctx context.Context, change report.Change, repo *repository, k *kept) (*report.Report, error) {
+func (c *Checker) check(ctx context.Context, repo *repository) (*report.Report, error) {
+	change := repo.change
 	if change.Proposed != nil {
 		repo.asksTime = true // whether the rules ask for the time is not determined
-		return c.proposed(ctx, change, repo, k)
+		return c.proposed(ctx, repo)
 	}
 	repo.trees.Settle()
-	pairs, err := pair(ctx, change, repo)
+	pairs, err := pair(ctx, repo)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	}
 	var outcomes []*outcome
 	for _, s := range scopes(repo, pairs) {
-		one, err := judge(ctx, change, s, k)
+		one, err := judge(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +112,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		return nil, err
 	}
 	for _, one := range outcomes {
-		if err := c.foretell(ctx, change, one, k); err != nil {
+		if err := c.foretell(ctx, one); err != nil {
 			return nil, err
 		}
 	}
@@ -161,7 +162,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	pairs.sides.Head.Renderer.SavePlaces(ctx)
 	pairs.sides.Base.Renderer.SavePlaces(ctx)
 	for _, one := range outcomes {
-		one.tellExceptions(out, change)
+		one.tellExceptions(out)
 	}
 	if change.All {
 		whole := len(out.Errors) == 0 && !slices.ContainsFunc(repo.trees.Differences, isChart)
@@ -280,7 +281,8 @@ func issueOf(r *render.Resource, issue render.Issue) report.Problem {
 // proposed previews a change of another repository from which this repository takes rules, see report.Change.Proposed.
 // It evaluates everything that the head deploys with the rules before and after that change. Both sides have the same
 // tree.
-func (c *Checker) proposed(ctx context.Context, change report.Change, repo *repository, k *kept) (*report.Report, error) {
+func (c *Checker) proposed(ctx context.Context, repo *repository) (*report.Report, error) {
+	change, k := repo.change, repo.kept
 	out := &report.Report{All: true}
 	if wanted, err := repo.remote.Wanted(); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
