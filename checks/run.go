@@ -291,10 +291,7 @@ func (c *Checker) proposed(ctx context.Context, repo *repository) (*report.Repor
 	secrets := &mask.Values{}
 	clusters := repo.clusters()
 	for _, cluster := range append([]string{""}, repo.settings.ClusterNames()...) {
-		own, has := repo.in(cluster), func(roots.Root) bool { return true }
-		if len(repo.settings.Clusters) > 0 {
-			has = func(r roots.Root) bool { return slices.Contains(clusters(r), cluster) }
-		}
+		own, has := repo.in(cluster), func(r roots.Root) bool { return slices.Contains(clusters(r), cluster) }
 		before, err := rules.Find(ctx, repo.trees.Rules, own.settings)
 		if err != nil {
 			return nil, err
