@@ -63,10 +63,8 @@ func (m *maskedFiles) file(t *tree.Tree, name string) *mask.File {
 
 // read reads the files of all problems, since their messages may quote text of a file that does not render.
 func (m *maskedFiles) read(rep *report.Report) {
-	for _, list := range [][]report.Problem{rep.Errors, rep.Warnings} {
-		for _, p := range list {
-			m.head(p.Path)
-		}
+	for _, p := range slices.Concat(rep.Errors, rep.Warnings) {
+		m.head(p.Path)
 	}
 	for _, n := range rep.NotChecked {
 		m.head(n.Path)

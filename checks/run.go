@@ -62,9 +62,7 @@ func inEffect(named []string, outcomes []*outcome) error {
 		if len(one.rules.standing) > 0 {
 			return nil
 		}
-		for _, p := range one.rules.Policies.List() {
-			known = append(known, report.Name(p.Namespace, p.Name))
-		}
+		known = append(known, report.Mapped(one.rules.Policies.List(), engine.PolicyInfo.FullName)...)
 	}
 	for _, name := range named {
 		if !slices.Contains(known, name) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
@@ -105,11 +106,9 @@ func (d *Objects) AppliesOnServer(root roots.Root, object map[string]any) bool {
 
 // bare drops the data of the resources' places, which takes more memory than the resources.
 func bare(resources []*render.Resource) []*render.Resource {
-	list := make([]*render.Resource, len(resources))
-	for i, r := range resources {
-		list[i] = render.NewResource(r.Object, nil, r.Issues...)
-	}
-	return list
+	return report.Mapped(resources, func(r *render.Resource) *render.Resource {
+		return render.NewResource(r.Object, nil, r.Issues...)
+	})
 }
 
 var _ admission.Cluster = (*Objects)(nil)

@@ -243,12 +243,10 @@ func withNamespace(list []*render.Resource, set *deploy.Set, root roots.Root) []
 // deployers are what deploys a root; nil stands for an unknown one.
 type deployers []*gitops.Deployment
 
-func deployersOf(set *deploy.Set, root roots.Root) (list deployers) {
-	for _, d := range set.Deployers(root) {
-		list = append(list, &d.Deployment)
-	}
+func deployersOf(set *deploy.Set, root roots.Root) deployers {
+	list := report.Mapped(set.Deployers(root), func(d *deploy.Deployment) *gitops.Deployment { return &d.Deployment })
 	if len(list) == 0 {
-		list = deployers{nil}
+		return deployers{nil}
 	}
 	return list
 }

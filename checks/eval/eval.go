@@ -170,7 +170,7 @@ func (r *recorder) add(at *placed, path string, answers []engine.Result) {
 		a := &answers[i]
 		r.secrets.Object(a.Patched)
 		out := report.EvaluationResult{
-			Policy: report.Name(a.Policy.Namespace, a.Policy.Name), Rule: a.Rule, Resource: resource,
+			Policy: a.Policy.FullName(), Rule: a.Rule, Resource: resource,
 			Result: report.ResultOf(a.Outcome, a.Enforce), Action: report.ActionOf(a.Enforce), Warn: a.Warn,
 			Severity: a.Policy.Severity, Message: a.Message, Fields: []string{}, Old: a.Old, Tolerated: a.Tolerated,
 			Exceptions: engine.ExceptionNames(a.Exceptions), Combined: a.Combined, Unscored: a.Policy.Unscored,

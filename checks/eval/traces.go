@@ -25,7 +25,7 @@ func (r *recorder) trace(v *Review, traces []engine.Trace) {
 	secret := secretsOf(v.Object, v.Old)
 	resource := review.Named(v.Object)
 	for _, t := range traces {
-		out := report.EvaluationTrace{Policy: report.Name(t.Policy.Namespace, t.Policy.Name), Rule: t.Rule, More: t.More,
+		out := report.EvaluationTrace{Policy: t.Policy.FullName(), Rule: t.Rule, More: t.More,
 			Resource: resource, PolicyPath: t.Policy.Path, PolicyLine: t.Line, Steps: make([]report.TraceStep, len(t.Steps))}
 		if t.Outcome != "" {
 			out.Result = report.ResultOf(t.Outcome, t.Enforce)

@@ -107,14 +107,14 @@ func sentence(s string) string {
 }
 
 // ChangedSources returns warnings for exact versions whose content differs from the first fetch.
-func ChangedSources(roots []*diff.Root) (list []report.Problem) {
-	for _, u := range uses(roots, func(u render.Use) bool { return u.Changed != "" }) {
-		list = append(list, report.Problem{Path: u.Where.Path, Line: u.Where.Line, Message: nameOf(u.Want) + " " +
+func ChangedSources(roots []*diff.Root) []report.Problem {
+	changed := uses(roots, func(u render.Use) bool { return u.Changed != "" })
+	return report.Mapped(changed, func(u render.Use) report.Problem {
+		return report.Problem{Path: u.Where.Path, Line: u.Where.Line, Message: nameOf(u.Want) + " " +
 			report.Version{Ref: u.Want.Ref, Revision: u.Revision}.String() + ": this version has changed its content " +
 			"since it was first fetched (" + firstDigest(u.Changed) + ", now " + firstDigest(u.Digest, u.Tree) + "): ask " +
-			"its publisher whether that is intended"})
-	}
-	return list
+			"its publisher whether that is intended"}
+	})
 }
 
 // ResolvedSources lists the revisions of references that move, such as branches.

@@ -48,17 +48,15 @@ func Compare(before, after *Sources) *Edits {
 			e.Touched[d.Path] = true
 		}
 		gone, come := unlike(a, b)
-		for _, side := range [][]engine.RuleDocument{gone, come} {
-			for _, d := range side {
-				e.Files[d.Path] = true
-				e.mutates = e.mutates || d.Mutates
-				e.admission = e.admission || d.Admission
-				if !exceptions {
-					e.Places[d.FullName()] = report.Problem{Path: d.Path, Line: d.Line}
-				}
-				for _, name := range d.Policies {
-					e.names[name] = true
-				}
+		for _, d := range slices.Concat(gone, come) {
+			e.Files[d.Path] = true
+			e.mutates = e.mutates || d.Mutates
+			e.admission = e.admission || d.Admission
+			if !exceptions {
+				e.Places[d.FullName()] = report.Problem{Path: d.Path, Line: d.Line}
+			}
+			for _, name := range d.Policies {
+				e.names[name] = true
 			}
 		}
 		for _, d := range gone {

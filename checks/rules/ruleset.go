@@ -37,12 +37,10 @@ func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	exceptions, more := engine.CompileExceptions(ForEngine(s.Exceptions), options)
 	set.Policies = policies
 	set.lastOfEachName(exceptions, s)
-	for _, list := range [][]policy.Problem{problems, policies.Unsupported(), more} {
-		errs, warnings := Problems(report.Kept(list, func(p policy.Problem) bool { return !p.Deprecated }))
-		set.Errors, set.Warnings = append(set.Errors, errs...), append(set.Warnings, warnings...)
-		_, old := Problems(report.Kept(list, func(p policy.Problem) bool { return p.Deprecated }))
-		set.Deprecated = append(set.Deprecated, old...)
-	}
+	problems = slices.Concat(problems, policies.Unsupported(), more)
+	errs, warnings := Problems(report.Kept(problems, func(p policy.Problem) bool { return !p.Deprecated }))
+	set.Errors, set.Warnings = errs, append(set.Warnings, warnings...)
+	_, set.Deprecated = Problems(report.Kept(problems, func(p policy.Problem) bool { return p.Deprecated }))
 	set.Broken = map[string]bool{}
 	for _, p := range set.Errors {
 		set.Broken[p.Path] = true
@@ -86,15 +84,10 @@ func (set *Ruleset) lastOfEachName(list []*engine.Exception, s *Sources) {
 // warnings, which those repositories report.
 func (set *Ruleset) settle(s *Sources) {
 	places := map[string]Source{}
-	for _, list := range [][]Source{s.Policies, s.Exceptions} {
-		for _, one := range list {
-			if one.outside || one.given {
-				places[one.Path] = one
-			}
+	for _, one := range slices.Concat(s.Policies, s.Exceptions) {
+		if one.outside || one.given {
+			places[one.Path] = one
 		}
-	}
-	if len(places) == 0 {
-		return
 	}
 	var own []report.Problem
 	for _, p := range set.Errors {
