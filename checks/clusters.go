@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/preview"
@@ -126,7 +127,8 @@ func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 	o.answers.tell(out)
 	if whom := o.repo.settings.OrganizationApprovers(); whom != nil {
 		for i, f := range out.Findings[before:] {
-			if o.repo.opensAbove(f) {
+			// An exception would cover a policy of the organisation, or a check that it requires.
+			if o.repo.inherits(f) || f.Policy == builtin.Policy && o.repo.settings.Demands() {
 				out.Findings[before+i].Approvers = whom
 			}
 		}

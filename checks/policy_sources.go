@@ -147,12 +147,6 @@ func (r *repository) approvers(found *rules.Sources) func(e *engine.Exception) *
 	}
 }
 
-// opensAbove reports whether an exception for a finding would cover an inherited policy or a check that the
-// organisation requires.
-func (r *repository) opensAbove(f report.Finding) bool {
-	return r.inherits(f) || f.Policy == builtin.Policy && r.settings.Demands()
-}
-
 // inherits reports whether a finding is of a policy of the organisation.
 func (r *repository) inherits(f report.Finding) bool {
 	from := r.trees.Rules.PolicySources.Defaults

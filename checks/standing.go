@@ -86,6 +86,15 @@ func (r *repository) tellUnmatched(out *report.Report) {
 	}
 }
 
+// nextSteps say what to do about globs that match nothing.
+var nextSteps = map[settings.Names]string{
+	settings.NamesExceptions: "edit the settings, or add the folder: until then no exception there counts",
+	settings.NamesContext:    "edit the settings, or add the files: until then policies cannot look up anything there",
+	settings.NamesRoots:      "edit the settings: until then it selects no root",
+	settings.NamesCharts:     "edit the settings: until then it selects no chart",
+	settings.NamesClusters:   "edit the settings: until then it assigns nothing to the cluster",
+}
+
 // missed lists the globs of the settings, except those of policies, that match nothing in a commit. The notes are
 // harmless: exclusions, and folders for exceptions in a repository without any, since git keeps no empty folders.
 func missed(c diff.Commit, s *settings.Settings) (list, notes []report.Problem) {
@@ -94,22 +103,9 @@ func missed(c diff.Commit, s *settings.Settings) (list, notes []report.Problem) 
 			continue
 		}
 		for _, p := range rules.Missing(c, []settings.Glob{g}) {
-			next := "edit or remove it"
-			switch g.Names {
-			case settings.NamesExceptions:
-				next = "edit the settings, or add the folder: until then no exception there counts"
-			case settings.NamesContext:
-				next = "edit the settings, or add the files: until then policies cannot look up anything there"
-			case settings.NamesRoots:
-				next = "edit the settings: until then it selects no root"
-			case settings.NamesCharts:
-				next = "edit the settings: until then it selects no chart"
-			case settings.NamesClusters:
-				next = "edit the settings: until then it assigns nothing to the cluster"
-			}
 			harmless := g.Names == settings.NamesExcluded || g.Names == settings.NamesExceptions &&
 				len(c.Roots.Mentions("PolicyException")) == 0 && !strings.Contains(p.Message, "did you mean")
-			p.Message += " (" + next + ")"
+			p.Message += " (" + cmp.Or(nextSteps[g.Names], "edit or remove it") + ")"
 			if harmless {
 				notes = append(notes, p)
 			} else {

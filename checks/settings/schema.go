@@ -228,17 +228,6 @@ func wordsFor(s SchemaNode) string {
 	if words, ok := s["enum"].([]string); ok {
 		return strings.Join(words, ", ")
 	}
-	switch s["type"] {
-	case "object":
-		return "map"
-	case "array":
-		return "list"
-	case "boolean":
-		return "true or false"
-	case "integer":
-		return "number"
-	case "string":
-		return "text"
-	}
-	return ""
+	return map[any]string{"object": "map", "array": "list", "boolean": "true or false", "integer": "number",
+		"string": "text"}[s["type"]]
 }
