@@ -173,7 +173,8 @@ func (r *repository) exceptions(ctx context.Context, c diff.Commit, s *settings.
 func (r *repository) findWith(ctx context.Context, c diff.Commit, s *settings.Settings,
 	find func(context.Context, diff.Commit, *settings.Settings) (*rules.Sources, error)) (_ *rules.Sources, err error) {
 	if !s.SameRoots(r.settings) {
-		if c.Roots, err = deploy.Open(c.Tree, s.RootOptions(r.change.Repository, r.change.Branches), &r.kept.graphs, r.config); err != nil {
+		options := s.RootOptions(r.change.Repository, r.change.Branches)
+		if c.Roots, err = deploy.Open(c.Tree, options, &r.kept.graphs, r.config); err != nil {
 			return nil, err
 		}
 	}

@@ -50,14 +50,14 @@ func (out *Sources) Version(t *tree.Tree) (digest string, looksUp bool) {
 var clock = []string{"time_now", "time_since", "expiresAt", "cleanup.kyverno.io/ttl", `\u`, `\U`, `\x`, "\\\n", "\\\r\n",
 	"!binary", "tag:yaml"}
 
-// now matches the name of a function that returns the time.
-var now = regexp.MustCompile(`\bnow\b`)
+// nowWord matches the name of a function that returns the time.
+var nowWord = regexp.MustCompile(`\bnow\b`)
 
 // MayAskTime reports whether the result of the rules may depend on the time, judging by their text. It is never false
 // if the result does.
 func (out *Sources) MayAskTime() bool {
 	return out != nil && slices.ContainsFunc(slices.Concat(out.Policies, out.Exceptions), func(s Source) bool {
-		return bytes.Contains(s.Data, []byte("now")) && now.Match(s.Data) || slices.ContainsFunc(clock, func(text string) bool {
+		return bytes.Contains(s.Data, []byte("now")) && nowWord.Match(s.Data) || slices.ContainsFunc(clock, func(text string) bool {
 			return bytes.Contains(s.Data, []byte(text))
 		})
 	})
