@@ -59,6 +59,7 @@ func (c *Checker) of(gitDir, folder string) *kept {
 			if disk, err := env.OpenDisk(folder, 0); err == nil { // without a disk cache, checks only take longer
 				k.graphs.Disk = disk
 				k.renderings = render.Cache{Disk: disk, Repository: gitDir}
+				k.graphs.Memory = k.renderings.Memory()
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/lintel-bot/lintel/engine/condition"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/match"
@@ -51,6 +52,16 @@ func checkException(d policy.Document, e policy.PolicyException) []policy.Proble
 	c.userless = c.background
 	c.strings("/spec/conditions", predefined)
 	c.operations("/spec/conditions")
+	if _, isMap := e.Spec.Conditions.(map[string]any); !isMap && e.Spec.Conditions != nil {
+		c.bad("/spec/conditions", "the conditions of an exception are no list: write any or all")
+	}
+	jsonpointer.Walk(jsonpointer.At(c.tree, "/spec/conditions"), "/spec/conditions", func(pointer string, value any) {
+		m, _ := value.(map[string]any)
+		operator, _ := m["operator"].(string)
+		if instead, deprecated := condition.IsDeprecated(operator); deprecated && !strings.HasPrefix(operator, "Duration") {
+			c.bad(pointer+"/operator", "exceptions have no operator %s: use %s", operator, instead)
+		}
+	})
 	return c.problems
 }
 
@@ -186,11 +197,16 @@ func (c *checker) controllers(p *policy.ClusterPolicy) {
 	}
 	known := []string{"DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet", "CronJob"}
 	for name := range strings.SplitSeq(value, ",") {
-		if name = strings.TrimSpace(name); name == "" || name == "none" || name == "all" || slices.Contains(known, name) {
+		hint, trimmed := "", strings.TrimSpace(name)
+		switch {
+		case trimmed == "" || trimmed == "none" || trimmed == "all" || slices.Contains(known, name):
 			continue
+		case slices.Contains(known, trimmed):
+			hint = ": Kyverno reads the name with the space, remove it"
+		default:
+			name, hint = trimmed, policy.DidYouMean(policy.Nearest(trimmed, known))
 		}
-		c.warn("/metadata/annotations/"+jsonpointer.Escape(match.AutogenAnnotation), "no rules are generated for %q%s", name,
-			policy.DidYouMean(policy.Nearest(name, known)))
+		c.warn("/metadata/annotations/"+jsonpointer.Escape(match.AutogenAnnotation), "no rules are generated for %q%s", name, hint)
 	}
 }
 

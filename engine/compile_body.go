@@ -72,7 +72,8 @@ func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
 		return nil
 	}
 	out.message = c.text("/validate/message", v.Message)
-	out.tolerant = v.AllowExistingViolations == nil || *v.AllowExistingViolations
+	// The API server's code decides about a cel rule, which knows nothing of this (pkg/engine/handlers/validation of Kyverno).
+	out.tolerant = v.CEL == nil && (v.AllowExistingViolations == nil || *v.AllowExistingViolations)
 	out.action = c.action(v)
 	switch have[0] {
 	case "manifests":

@@ -48,7 +48,7 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 	if w := p.Spec.WebhookConfiguration; w != nil && len(w.MatchConditions) > 0 {
 		c, bad := cel.CompileRule(d, cel.RuleSpec{
 			Name: d.Name, Preconditions: w.MatchConditions, PreconditionsAt: "/spec/webhookConfiguration/matchConditions",
-			Expressions: []policy.CELValidation{{Expression: "true"}}, Pointer: "/spec/webhookConfiguration",
+			Expressions: []policy.CELValidation{{Expression: "true"}}, Pointer: "/spec/webhookConfiguration", Webhook: true,
 		})
 		g.conditions = c
 		problems = append(problems, bad...)

@@ -220,6 +220,10 @@ func TestExceptionProblems(t *testing.T) {
 			"e.yaml:5:16: the entry has no ruleNames"},
 		{"unknown control", "  exceptions: [{policyName: p, ruleNames: [r]}]\n" +
 			"  match: {any: [{resources: {kinds: [Pod]}}]}\n  podSecurity: [{controlName: Nothing}]\n", "e.yaml:7:18: "},
+		{"a list of conditions", "  exceptions: [{policyName: p, ruleNames: [r]}]\n  match: {any: [{resources: {kinds: [Pod]}}]}\n" +
+			"  conditions: [{key: a, operator: Equals, value: a}]\n", "e.yaml:7:3: the conditions of an exception are no list"},
+		{"an operator of policies only", "  exceptions: [{policyName: p, ruleNames: [r]}]\n  match: {any: [{resources: {kinds: [Pod]}}]}\n" +
+			"  conditions: {all: [{key: a, operator: In, value: [a]}]}\n", "e.yaml:7:31: exceptions have no operator In: use AnyIn or AllIn"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -230,6 +234,17 @@ func TestExceptionProblems(t *testing.T) {
 				t.Errorf("got %v", problems)
 			}
 		})
+	}
+}
+
+func TestExceptionVersions(t *testing.T) {
+	for version, want := range map[string]bool{"v1": false, "v2": true, "v2beta1": true} {
+		x, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(
+			"apiVersion: kyverno.io/" + version + "\nkind: PolicyException\nmetadata: {name: x, namespace: ns}\nspec:\n" +
+				"  exceptions: [{policyName: p, ruleNames: [r]}]\n  match: {any: [{resources: {kinds: [Pod]}}]}\n")}}, engine.Options{})
+		if (len(x) == 1) != want || policy.HasErrors(problems) == want {
+			t.Errorf("%s: %v", version, problems)
+		}
 	}
 }
 

@@ -267,6 +267,8 @@ func TestEvaluateUpdate(t *testing.T) {
 		{"became bad", rule, good, badPod, engine.Fail, false, false},
 		{"was bad already", rule, badPod, badPod, engine.Fail, true, true},
 		{"was bad already, not allowed", strict, badPod, badPod, engine.Fail, true, false},
+		{"was bad already, by the API server's code", "validate: {failureAction: Enforce, cel: {expressions: [{expression: " +
+			"'!object.spec.hostPID'}]}}", badPod, badPod, engine.Fail, true, false},
 		{"became good", rule, badPod, good, engine.Pass, false, false},
 	}
 	for _, tt := range tests {

@@ -32,6 +32,10 @@ func TestFailurePolicy(t *testing.T) {
 		{"where it is written now", "webhookConfiguration: {failurePolicy: Ignore}", unmet, engine.Error, false},
 		{"where it is written now, fail", "webhookConfiguration: {failurePolicy: Fail}", unmet, engine.Error, true},
 		{"a violation", "failurePolicy: Ignore", violated, engine.Fail, true},
+		{"a precondition in CEL, ignored", "failurePolicy: Ignore", "celPreconditions: [{name: c, expression: '1/0 == 1'}]\n" +
+			"validate: {failureAction: Enforce, cel: {expressions: [{expression: 'true'}]}}", engine.Fail, true},
+		{"an annotation in CEL", "", "validate: {failureAction: Enforce, cel: {expressions: [{expression: 'true'}], " +
+			"auditAnnotations: [{key: k, valueExpression: object.nope.x}]}}", engine.Pass, true},
 		{"a match condition", "webhookConfiguration: {matchConditions: [{name: c, expression: '1/0 == 1'}]}", violated,
 			engine.Error, true},
 		{"a match condition, ignored",

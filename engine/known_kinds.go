@@ -27,7 +27,7 @@ const (
 func KnownKinds() (list []KnownKind) {
 	for group, kinds := range kindsOf {
 		for kind, r := range kinds {
-			one := KnownKind{Group: group, Kind: kind, Versions: slices.Clone(versionsOf[group])}
+			one := KnownKind{Group: group, Kind: kind, Versions: versionsOf(group, r)}
 			switch {
 			case r == nil:
 				continue

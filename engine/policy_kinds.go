@@ -55,11 +55,15 @@ var kindsOf = map[string]map[string]*role{
 	},
 }
 
-// versionsOf are the versions whose schema is known.
-var versionsOf = map[string][]string{
-	"kyverno.io":          {"v1", "v2beta1", "v2alpha1", "v2"},
-	"policies.kyverno.io": {"v1", "v1beta1", "v1alpha1"},
-	admissionGroup:        {"v1", "v1beta1", "v1alpha1"},
+// versionsOf lists the versions of a group in which a cluster may have the kind of a role.
+func versionsOf(group string, r *role) []string {
+	switch {
+	case group != "kyverno.io":
+		return []string{"v1", "v1beta1", "v1alpha1"}
+	case r != nil && r.compile != nil:
+		return []string{"v1", "v2beta1"}
+	}
+	return []string{"v2", "v2beta1", "v2alpha1"}
 }
 
 // roleOf returns the role of a document, nil for none. It returns a problem if the kind or version looks like that of a
@@ -83,7 +87,8 @@ func roleOf(d policy.Document) (*role, *policy.Problem) {
 		p := d.Problem("/kind", "%s", message)
 		return nil, &p
 	}
-	if versions := versionsOf[d.Group()]; r != nil && !slices.Contains(versions, d.Version()) {
+	versions := versionsOf(d.Group(), r)
+	if r != nil && !slices.Contains(versions, d.Version()) {
 		p := d.Problem("/apiVersion", "unknown version %q of %s: use one of %s",
 			d.Version(), d.Group(), strings.Join(versions, ", "))
 		return nil, &p

@@ -175,13 +175,15 @@ type part struct {
 	objects int // number of yielded objects
 
 	docs []policy.Document
-	rows []string
+	rows [][]rune
 }
 
-// lines are those of the part.
-func (p *part) lines() []string {
+// lines are those of the part. A manifest on one line has a single long one.
+func (p *part) lines() [][]rune {
 	if p.rows == nil {
-		p.rows = strings.Split(p.text, "\n")
+		for row := range strings.SplitSeq(p.text, "\n") {
+			p.rows = append(p.rows, []rune(strings.TrimSuffix(row, "\r")))
+		}
 	}
 	return p.rows
 }
@@ -257,7 +259,7 @@ func (p *placing) endOf(n *yaml.Node) int {
 	if n.Line < 1 || n.Line > len(lines) || n.Column < 1 || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return 0
 	}
-	row := []rune(strings.TrimSuffix(lines[n.Line-1], "\r"))
+	row := lines[n.Line-1]
 	if n.Column > len(row) {
 		return 0
 	}

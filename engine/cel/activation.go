@@ -33,6 +33,7 @@ type evaluation struct {
 	env       Env
 	object    any // as the expressions see it: nil for null
 	oldObject any
+	empty     bool // an object that the request lacks is empty, and not null (vpol/engine/engine.go of Kyverno, Handle)
 	params    any
 	variables []variable
 	images    []string // what exceptions let through
@@ -69,10 +70,15 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	switch name {
 	case interrupted:
 		return a.tick(), true
-	case identObject:
-		return null(s.object), true
-	case identOldObject:
-		return null(s.oldObject), true
+	case identObject, identOldObject:
+		value := s.object
+		if name == identOldObject {
+			value = s.oldObject
+		}
+		if value == nil && s.empty {
+			return map[string]any{}, true
+		}
+		return null(value), true
 	}
 	if v, ok := s.known[name]; ok {
 		return v, true

@@ -99,10 +99,13 @@ const (
 	callNow                 = "__now"
 )
 
-// newEnv declares the language: that of Kubernetes 1.34 (k8s.io/apiserver/pkg/cel/environment) with
-// Kyverno's libraries (https://kyverno.io/docs/policy-types/cel-libraries/). Objects are dynamically typed,
-// as Kyverno and the API server's own fallback have them, because the schemas of a cluster are not known.
-func newEnv() (*cel.Env, error) {
+// server is the environment in which the API server compiles expressions: those of its own policies, and those of
+// validate.cel rules, which Kyverno leaves to its code.
+var server = sync.OnceValues(func() (*cel.Env, error) { return cel.NewEnv(serverOptions()...) })
+
+// serverOptions declare the language of Kubernetes 1.34 (k8s.io/apiserver/pkg/cel/environment). Objects are dynamically
+// typed, as Kyverno and the API server's own fallback have them, because the schemas of a cluster are not known.
+func serverOptions() []cel.EnvOption {
 	options := append(dialect(),
 		cel.HomogeneousAggregateLiterals(),
 		cel.EagerlyValidateDeclarations(true),
@@ -118,28 +121,38 @@ func newEnv() (*cel.Env, error) {
 		library.IP(), library.CIDR(), library.Format(),
 		library.SemverLib(library.SemverVersion(1)),
 		ext.Strings(ext.StringsVersion(2)), ext.Sets(), ext.TwoVarComprehensions(), ext.Lists(ext.ListsVersion(3)),
-		ext.Encoders(ext.EncodersVersion(0)), ext.Math(),
-		ext.Bindings(), ext.Regex(ext.RegexVersion(1)),
 		cel.Variable(identAuthorizer, library.AuthorizerType),
 		cel.Variable(identAuthorizedResource, library.ResourceCheckType),
+		library.JSONPatch(), mutationTypes(),
+	)
+	options = append(options, bounds()...)
+	return append(options, dynamic(identObject, identOldObject, identRequest, identNamespace, identVariables, identParams)...)
+}
+
+// dynamic declares names with values of any type.
+func dynamic(names ...string) (options []cel.EnvOption) {
+	for _, name := range names {
+		options = append(options, cel.Variable(name, cel.DynType))
+	}
+	return options
+}
+
+// newEnv declares the language of the API server with Kyverno's libraries
+// (https://kyverno.io/docs/policy-types/cel-libraries/).
+func newEnv() (*cel.Env, error) {
+	options := append(serverOptions(),
+		ext.Encoders(ext.EncodersVersion(0)), ext.Math(), ext.Bindings(), ext.Regex(ext.RegexVersion(1)),
 		cel.Macros(hasMacro(),
 			engineMacro("", "time_now", "__time_now", 0), engineMacro("", "time_now_utc", "__time_now_utc", 0),
 			engineMacro("", "random", "__random", 0), engineMacro("", "random", "__random", 1),
 			engineMacro("random", "random", "__random", 0), engineMacro("random", "random", "__random", 1),
 			engineMacro("time", "now", callNow, 0)),
 	)
-	for _, name := range []string{
-		identObject, identOldObject, identRequest, identNamespace, identVariables, identParams, identImages,
-		identExceptions, identKyverno, identResource, identEngine, "json", "yaml", "image", "imageData",
-		"http", "globalContext",
-	} {
-		options = append(options, cel.Variable(name, cel.DynType))
-	}
+	options = append(options, dynamic(identImages, identExceptions, identKyverno, identResource, identEngine, "json", "yaml",
+		"image", "imageData", "http", "globalContext")...)
 	options = append(options, imageFunctions()...)
 	options = append(options, functions()...)
 	options = append(options, libraryFunctions()...)
-	options = append(options, bounds()...)
-	options = append(options, library.JSONPatch(), mutationTypes())
 	return cel.NewEnv(options...)
 }
 
@@ -151,6 +164,7 @@ func quickOptions(e ast.Expr) []cel.ProgramOption {
 func programOptions() []cel.ProgramOption {
 	return []cel.ProgramOption{
 		cel.EvalOptions(cel.OptOptimize),
+		cel.CustomDecoratorV2(limitSums),
 		cel.CostLimit(costLimit),
 		cel.CostTracking(&library.CostEstimator{}),
 		cel.CostTrackerOptions(append(sizeTrackers(), interpreter.PresenceTestHasCost(false))...),

@@ -40,6 +40,7 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, p
 	if out, done := p.conditionsHold(a); done {
 		return out
 	}
+	state.empty = p.kyverno // the API server has read the conditions before
 	log := env.Log.On()
 	out := verdict{index: -1}
 	var undecided verdict // the first that could not be evaluated

@@ -126,7 +126,7 @@ func (e *Exception) Whole() bool {
 // decides, even if others have errors. An error is a *admission.NeedsClusterError if it depends on the cluster.
 func (e *Exception) Matches(ctx context.Context, r *admission.Request, env Env) (bool, error) {
 	ok, err := hold(&activation{ctx: ctx, state: &evaluation{
-		request: r, env: env, object: seen(r, r.Object), oldObject: seen(r, r.OldObject),
+		request: r, env: env, object: seen(r, r.Object), oldObject: seen(r, r.OldObject), empty: true,
 	}}, e.conditions)
 	needs := (*admission.NeedsClusterError)(nil)
 	if errors.As(err, &needs) && *needs == *admission.NeedsNamespace(r.Identity()) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -85,6 +86,31 @@ func replaceMacro(args int) cel.Macro {
 			return nil, nil
 		})
 }
+
+// limitSums limits what the operator + makes. Where the types of its operands are not known, its cost is 1 whatever it
+// makes, so that variables which double a text would exceed the memory.
+func limitSums(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	if call, ok := i.(interpreter.InterpretableCall); ok && call.Function() == operators.Add {
+		return &sum{call}, nil
+	}
+	return i, nil
+}
+
+type sum struct{ interpreter.InterpretableCall }
+
+// Exec implements interpreter.InterpretableV2.
+func (s *sum) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	out := s.InterpretableCall.Exec(frame)
+	if sized, ok := out.(traits.Sizer); ok {
+		if n, ok := sized.Size().(types.Int); ok && n > maxText {
+			return types.NewErr("the operator + makes at most %d bytes or elements", maxText)
+		}
+	}
+	return out
+}
+
+// Eval implements interpreter.Interpretable.
+func (s *sum) Eval(a interpreter.Activation) ref.Val { return s.Exec(interpreter.AsFrame(a)) }
 
 // sizeTrackers give the cost of the functions whose result has a size.
 func sizeTrackers() []interpreter.CostTrackerOption {

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
@@ -204,6 +205,10 @@ func TestCostIsStillBounded(t *testing.T) {
 		if (x.quick == nil) != metered {
 			t.Errorf("%.60s: metered is %v", source, !metered)
 		}
+		c.doc = document(t, elsewhere(podPolicy(validates("true"))))
+		if x = c.compile("/spec", source); x == nil || (x.quick == nil) != metered {
+			t.Errorf("%.60s, for the API server: %v, %+v", source, c.problems, x)
+		}
 	}
 	if got := result(t, list+".all(a, "+list+".all(b, "+list+".all(c, a + b + c > 0)))", nil); !strings.Contains(got,
 		"cost limit") {
@@ -233,6 +238,16 @@ func TestCostIsStillBounded(t *testing.T) {
 			t.Errorf("three million iterations of %s: got %q", loops, got)
 		}
 	}
+	var doubling strings.Builder
+	doubling.WriteString("  variables:\n  - {name: v0, expression: '\"aaaaaaaa\"'}\n")
+	for i := range 40 {
+		fmt.Fprintf(&doubling, "  - {name: v%d, expression: variables.v%d + variables.v%d}\n", i+1, i, i)
+	}
+	got := mustVP(t, podPolicy(doubling.String()+validates("variables.v40 != ''"))).Evaluate(t.Context(),
+		&admission.Request{Operation: admission.Create, Object: object(t, twoContainers)}, Env{})
+	if len(got) != 1 || !strings.Contains(got[0].Message, "at most 4194304 bytes") {
+		t.Errorf("a text doubled 40 times: got %.300v", got)
+	}
 	long := `"` + strings.Repeat("a", 20000) + `"`
 	for source, want := range map[string]string{
 		"lists.range(2000000000).size()":                         "at most 100000 elements",
@@ -256,6 +271,16 @@ func TestCostIsStillBounded(t *testing.T) {
 	} {
 		if got := result(t, source, nil); !strings.Contains(got, want) {
 			t.Errorf("%.60s: got %.200q, want %q", source, got, want)
+		}
+	}
+	for _, source := range []string{
+		"lists.range(2000000000).size() > 0", long + `.replace("a", ` + long + `) != ""`, `"%.999999999f".format([3.14159]) != ""`,
+		`["a", "b"].join(` + long + `) != ""`,
+	} {
+		got := mustVP(t, elsewhere(podPolicy(validates(source)))).Evaluate(t.Context(),
+			&admission.Request{Operation: admission.Create, Object: object(t, twoContainers)}, Env{})
+		if len(got) != 1 || !strings.Contains(got[0].Message, "at most") && !strings.Contains(got[0].Message, "more than") {
+			t.Errorf("%.60s, for the API server: %.300v", source, got)
 		}
 	}
 }

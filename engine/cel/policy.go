@@ -35,6 +35,7 @@ type program struct {
 	ignore      bool       // the failure policy is Ignore
 	verbatim    bool       // a message expression decides the message, even where it fails
 	namespace   string     // where the policy lives, for look-ups that leave the namespace out
+	kyverno     bool       // Kyverno evaluates it, and not the API server
 	broken      error      // why its text for pod controllers does not compile: the error of each evaluation
 }
 
@@ -103,7 +104,7 @@ func (p *Policy) finish() {
 // body compiles the fields that all kinds have. Pointers are relative to spec.
 func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, conditions []policy.MatchCondition,
 	validations []policy.CELValidation, audit []policy.CELAuditAnnotation) *program {
-	p := &program{lang: c.lang}
+	p := &program{lang: c.lang, kyverno: c.doc.Group() == kyvernoGroup}
 	c.declared, c.untyped, c.additions, c.mutates = map[string]*cel.Type{}, map[string]bool{}, 0, false
 	c.either(at+"/failurePolicy", failurePolicy, "Fail", "Ignore")
 	p.ignore = failurePolicy == "Ignore"

@@ -81,6 +81,11 @@ func elsewhere(policy string) string {
 	return strings.Replace(policy, "policies.kyverno.io", "admissionregistration.k8s.io", 1)
 }
 
+// ofMutations is a policy of a kind whose expressions may use images.
+func ofMutations(policy string) string {
+	return strings.Replace(policy, "ValidatingPolicy", "MutatingPolicy", 1)
+}
+
 func validates(e string) string {
 	data, _ := json.Marshal(e)
 	return "  validations:\n  - {message: denied, expression: " + string(data) + "}\n"
@@ -219,6 +224,24 @@ func TestRefusedExpressions(t *testing.T) {
 			t.Errorf("%s%s, want %q", spec, got, want)
 		}
 	}
+	for expression, compiles := range map[string]bool{
+		"quantity('1Gi').isGreaterThan(quantity('1Mi'))":              true,
+		"object.metadata.name.replace('a', 'b') != ''":                true,
+		"[1, 2].sum() == 3 && ip('127.0.0.1').family() == 4":          true,
+		"image(object.spec.containers[0].image).tag() != 'latest'":    false,
+		"cel.bind(n, object.metadata.name, n != 'a')":                 false,
+		"math.greatest(1, 2) < 9":                                     false,
+		"sha256(object.metadata.name) != ''":                          false,
+		"images.containers.size() > 0":                                false,
+		"time.now() > timestamp('2020-01-01T00:00:00Z')":              false,
+		"has(object['spec'])":                                         false,
+		"resource.Get('v1', 'configmaps', 'shop', 'c').data.a == '1'": false,
+	} {
+		p, problems := compileVP(t, elsewhere(podPolicy(validates(expression))))
+		if (p != nil) != compiles || !compiles && !strings.Contains(fmt.Sprint(problems), "no functions of Kyverno") {
+			t.Errorf("%s: %v", expression, problems)
+		}
+	}
 	if p, problems := compileVP(t, elsewhere(podPolicy(validates("object.spec.hostNetwork && params.x == 1")))); p == nil {
 		t.Error(problems)
 	}
@@ -325,8 +348,10 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := podPolicy(tt.spec)
-			if strings.Contains(tt.spec, "authorizer") || strings.Contains(tt.spec, "images.") {
+			if strings.Contains(tt.spec, "authorizer") {
 				text = elsewhere(text)
+			} else if strings.Contains(tt.spec, "images.") {
+				text = ofMutations(text)
 			}
 			p := mustVP(t, text)
 			env := Env{Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
@@ -340,6 +365,27 @@ func TestOutcomes(t *testing.T) {
 					tt.message)
 			}
 		})
+	}
+}
+
+// Kyverno evaluates with an empty object where the request has none, after the API server has read the match conditions.
+func TestAbsentObjects(t *testing.T) {
+	request := &admission.Request{Operation: admission.Create, Object: object(t, twoContainers)}
+	when := func(e string) string {
+		return "  matchConditions: [{name: a, expression: \"" + e + "\"}]\n" + validates("false")
+	}
+	for text, want := range map[string]Outcome{
+		podPolicy(validates("oldObject == null")):                                           Fail,
+		podPolicy(validates("size(oldObject) == 0")):                                        Pass,
+		podPolicy(validates("oldObject == null || oldObject.metadata.name == 'a'")):         Error,
+		podPolicy(validates("request.oldObject == null")):                                   Pass,
+		podPolicy(when("oldObject != null")):                                                Skip,
+		elsewhere(podPolicy(validates("oldObject == null"))):                                Pass,
+		elsewhere(podPolicy(validates("oldObject == null || oldObject.metadata.x == 'a'"))): Pass,
+	} {
+		if got := mustVP(t, text).Evaluate(t.Context(), request, Env{}); len(got) != 1 || got[0].Outcome != want {
+			t.Errorf("%s%+v, want %s", text, got, want)
+		}
 	}
 }
 
@@ -394,7 +440,7 @@ func TestAutogenText(t *testing.T) {
 		"object.metadata.?namespace.orValue('') == 'ns'":              Fail,
 		"has(object.metadata.namespaces)":                             Fail,
 		"'object.spec' == 'object.' + 'spec'":                         Fail,
-		"oldObject == null || oldObject.spec.hostPID":                 Pass,
+		"oldObject == {} || oldObject.spec.hostPID":                   Pass,
 		"object.kind == 'Deployment' && object.spec.hostPID == true":  Pass,
 		"namespaceObject.metadata.name == object.metadata.namespace":  Pass,
 		"[object].all(thisobject, thisobject.spec.hostPID)":           Pass,
@@ -435,7 +481,7 @@ func TestUnreadablePods(t *testing.T) {
 		{noBad, deployment + "{template: {spec: {containers: [bad]}}}"},
 		{noBad, cron + "{jobTemplate: [{spec: {template: {spec: {containers: [{image: bad}]}}}}]}"},
 	} {
-		p := mustVP(t, elsewhere(podPolicy(validates(tt.expression))))
+		p := mustVP(t, ofMutations(podPolicy(validates(tt.expression))))
 		got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, tt.object)}, Env{})
 		if len(got) != 1 || got[0].Outcome != Error {
 			t.Errorf("%s on %s: %+v", tt.expression, tt.object, got)

@@ -94,10 +94,24 @@ func (c *compiler) compile(pointer, source string, want ...*cel.Type) *expressio
 		c.problem(pointer, "the expression is empty")
 		return nil
 	}
-	checked, issues := c.lang.env.Compile(source)
+	env := c.lang.env
+	if c.doc.Group() != kyvernoGroup {
+		var err error
+		if env, err = server(); err != nil {
+			c.problem(pointer, "build the expression language: %v", err)
+			return nil
+		}
+	}
+	checked, issues := env.Compile(source)
 	if issues.Err() != nil {
+		why := ""
+		if env != c.lang.env {
+			if _, others := c.lang.env.Compile(source); others.Err() == nil {
+				why = "; the API server compiles it, which has no functions of Kyverno"
+			}
+		}
 		for _, e := range issues.Errors() {
-			c.located(pointer, e.Location, "the expression does not compile: "+firstLine(e.Message))
+			c.located(pointer, e.Location, "the expression does not compile: "+firstLine(e.Message)+why)
 		}
 		return nil
 	}
@@ -142,9 +156,11 @@ func (c *compiler) lacks(name string) bool {
 	return name == identImages && strings.HasSuffix(c.doc.Kind, "ValidatingPolicy")
 }
 
+const kyvernoGroup = "policies.kyverno.io"
+
 // ofKyverno reports whether Kyverno itself compiles the expressions: it takes no value of an unknown type for a bool or a
 // string (pkg/cel/compiler/compiler.go of Kyverno), as the API server does where it knows no schema.
-func (c *compiler) ofKyverno() bool { return c.doc.Group() == "policies.kyverno.io" && !c.generated }
+func (c *compiler) ofKyverno() bool { return c.doc.Group() == kyvernoGroup && !c.generated }
 
 func isDynamic(t *cel.Type) bool { return t.IsExactType(cel.DynType) || t.IsExactType(cel.AnyType) }
 

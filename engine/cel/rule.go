@@ -24,24 +24,27 @@ type RuleSpec struct {
 	ParamKind        *policy.ParamKind
 	ParamRef         *policy.ParamRef
 	Message          string // validate.message, for expressions that have none
+	Webhook          bool   // it has only the match conditions of the policy's webhook, whose errors the failure policy is for
 }
 
 // Rule is a compiled validate.cel rule: immutable and safe for concurrent use.
 type Rule struct {
 	as       Policy // which differs in words
 	paramRef *policy.ParamRef
+	webhook  bool
 }
 
 // CompileRule compiles a validate.cel rule. It is nil where a problem is more than a warning.
 func CompileRule(doc policy.Document, spec RuleSpec) (*Rule, []policy.Problem) {
 	return compileDocument(doc, func(c *compiler) *Rule {
 		p := c.body(spec.Pointer, "", spec.Variables, nil, nil, spec.AuditAnnotations)
+		p.annotations = nil // they are checked, but Kyverno takes only the decisions
 		c.conditions(p, spec.PreconditionsAt+"/", spec.Preconditions)
 		c.validations(p, spec.Pointer+"/expressions/", spec.Expressions)
 		if len(spec.Expressions) == 0 {
 			c.problem(spec.Pointer+"/expressions", "the rule has no expressions")
 		}
-		return &Rule{paramRef: spec.ParamRef, as: Policy{
+		return &Rule{paramRef: spec.ParamRef, webhook: spec.Webhook, as: Policy{
 			rule: spec.Name, program: p, paramKind: spec.ParamKind,
 			errorsFail: true, // Kyverno reports an expression that cannot be evaluated as a violation
 			defaultMessage: func(_ int, source string) string {
@@ -71,6 +74,10 @@ func (r *Rule) judge(v verdict) Result {
 	out := r.as.judge(v, false)
 	out.Enforce = false
 	switch out.Outcome {
+	case admission.Error:
+		if v.inCondition && !v.canceled() && !r.webhook { // without a failure policy, the API server's code denies
+			out.Outcome = admission.Fail
+		}
 	case admission.Skip:
 		out.Message = "cel preconditions not met"
 	case admission.Pass:

@@ -14,7 +14,7 @@ type relation byte
 const (
 	different   relation = iota // Equals is false, NotEquals true
 	same                        // Equals is true, NotEquals false
-	unsupported                 // the key is null, or a quantity and the value other text: both are false
+	unsupported                 // the key is null: both are false
 )
 
 func equals(value any) test {
@@ -92,10 +92,7 @@ func relateString(key string, value any) relation {
 	}
 	if k, ok := pattern.ParseQuantity(key); ok && text != "" {
 		v, ok := pattern.ParseQuantity(text)
-		if !ok {
-			return unsupported
-		}
-		return sameIf(k.Cmp(v) == 0)
+		return sameIf(ok && k.Cmp(v) == 0)
 	}
 	return sameIf(pattern.Wildcard(text, key))
 }

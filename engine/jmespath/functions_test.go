@@ -97,6 +97,8 @@ func TestStandardFunctions(t *testing.T) {
 		{"max(`[]`)", "null"},
 		{"min(`[1,3,0.5]`)", "0.5"},
 		{"max_by(`[{\"n\":2},{\"n\":5}]`, &n).n", "5"},
+		{"max_by(`[{\"n\":2}]`, &missing).n", "2"}, // the key of a single element is not needed
+		{"sort_by(`[{\"n\":2}]`, &missing)[].n", "[2]"},
 		{"min_by(`[{\"n\":2},{\"n\":5}]`, &n).n", "2"},
 		{"min_by(`[]`, &n)", "null"},
 		{"reverse('abc')", `"cba"`},

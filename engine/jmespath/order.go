@@ -44,6 +44,9 @@ func keysOf(c *call) ([]keyed, error) {
 	for i, item := range list {
 		key, err := item, error(nil)
 		if len(c.args) > 1 {
+			if len(list) == 1 { // no key is needed
+				return []keyed{{item: item}}, nil
+			}
 			key, err = c.eval(c.ref(1), item)
 		}
 		if err != nil {

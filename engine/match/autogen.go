@@ -61,10 +61,7 @@ func AutogenControllers(p *policy.ClusterPolicy) []string {
 	if !ok || strings.TrimSpace(value) == "all" {
 		return all
 	}
-	var listed []string
-	for _, kind := range strings.Split(value, ",") {
-		listed = append(listed, strings.TrimSpace(kind))
-	}
+	listed := strings.Split(value, ",") // with spaces: Kyverno does not trim them
 	return slices.DeleteFunc(all, func(kind string) bool { return !slices.Contains(listed, kind) })
 }
 

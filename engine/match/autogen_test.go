@@ -47,7 +47,8 @@ func TestControllers(t *testing.T) {
 	}{
 		{"default", policyWith("-", onPods, denies), all},
 		{"none", policyWith("none", onPods, denies), nil},
-		{"some", policyWith("Deployment, CronJob", onPods, denies), []string{"CronJob", "Deployment"}},
+		{"some", policyWith("Deployment,CronJob", onPods, denies), []string{"CronJob", "Deployment"}},
+		{"one with a space does not count", policyWith("Deployment, CronJob", onPods, denies), []string{"Deployment"}},
 		{"unknown ones do not count", policyWith("Deployment,Rollout", onPods, denies), []string{"Deployment"}},
 		{"name", policyWith("-", "match: {any: [{resources: {kinds: [Pod], name: x}}]}", denies), nil},
 		{"names", policyWith("-", "match: {any: [{resources: {kinds: [Pod], names: [x]}}]}", denies), nil},

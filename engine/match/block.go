@@ -109,6 +109,17 @@ func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
 		}
 		*s.out = c
 	}
+	for _, roles := range []struct {
+		field string
+		names []string
+	}{{"roles", f.Roles}, {"clusterRoles", f.ClusterRoles}} {
+		for i, name := range roles.names {
+			if strings.ContainsAny(name, "*?") {
+				bad(fmt.Sprintf("%s/%d", roles.field, i), "roles are compared without wildcards, so this matches no role: name the role")
+				problems[len(problems)-1].Warning = true
+			}
+		}
+	}
 	for i, s := range f.Subjects {
 		at := fmt.Sprintf("subjects/%d/", i)
 		if !slices.Contains([]string{"User", "Group", "ServiceAccount"}, s.Kind) {

@@ -150,7 +150,7 @@ func (f *filter) eval(t *Target, as role, not *misses) (matched bool, needs erro
 func (f *filter) user(t *Target) bool {
 	overlap := func(want, have []string) bool {
 		return len(want) == 0 || slices.ContainsFunc(want, func(w string) bool {
-			return slices.ContainsFunc(have, func(h string) bool { return wild(w, h) })
+			return slices.Contains(have, w)
 		})
 	}
 	if !overlap(f.roles, t.Roles) || !overlap(f.clusterRoles, t.ClusterRoles) {

@@ -227,10 +227,7 @@ type runner struct{ left int }
 
 func (r *runner) loop(s *variable.Scope, l *loop, object admission.Object, depth int) (admission.Object, error) {
 	v, err := s.Query(l.list)
-	if err != nil {
-		if condition.IsNotFound(err) {
-			return object, nil
-		}
+	if err != nil { // also where there is no list, unlike validation (pkg/engine/handlers/mutation/common.go of Kyverno)
 		return object, err
 	}
 	var elements []any

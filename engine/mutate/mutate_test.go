@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -240,6 +241,8 @@ func TestApply(t *testing.T) {
 			set:     map[string]any{"/spec/containers/0/env/0/value": "2"},
 			written: []string{"/spec/containers/0/env/0/value"},
 		},
+		"foreach over an empty list": {rule: `mutate: {foreach: [{list: "request.object.spec.initContainers[]", ` +
+			`patchStrategicMerge: {metadata: {labels: {c: d}}}}]}`},
 		"existing only": {
 			rule: `mutate: {targets: [{kind: Pod}], patchStrategicMerge: {metadata: {labels: {c: d}}}}`,
 		},
@@ -272,6 +275,15 @@ func TestApply(t *testing.T) {
 				t.Errorf("the input was changed: %s", after)
 			}
 		})
+	}
+}
+
+// Validation forgives a list that is not there, and mutation does not.
+func TestForEachWithoutAList(t *testing.T) {
+	_, _, err := apply(t, "mutate: {foreach: [{list: request.object.spec.initContainers, patchStrategicMerge: "+
+		"{metadata: {labels: {c: d}}}}]}", tree(t, pod))
+	if err == nil || !strings.Contains(err.Error(), `Unknown key "initContainers"`) {
+		t.Errorf("got %v", err)
 	}
 }
 

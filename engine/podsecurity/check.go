@@ -53,7 +53,8 @@ type Outcome struct {
 const latestMinor = 34
 
 // Compile prepares a check of a level (privileged, baseline or restricted) as of a version ("latest", or
-// "v1.N" with or without the v; empty means latest). Its errors are of type *jsonpointer.Error, below the rule.
+// "v1.N" with or without the v; empty means latest). As in Kyverno, only baseline leaves out checks: privileged denies what
+// restricted does. Its errors are of type *jsonpointer.Error, below the rule.
 func Compile(level, version string, exclude []policy.PodSecurityControl) (*Check, error) {
 	l, err := api.ParseLevel(level)
 	if err != nil {
@@ -75,9 +76,6 @@ func Compile(level, version string, exclude []policy.PodSecurityControl) (*Check
 		return nil, err
 	}
 	c := &Check{level: level, version: version, exclude: slices.Clone(exclude)}
-	if l == api.LevelPrivileged {
-		return c, nil
-	}
 	for i, e := range exclude {
 		of, _ := entryOf(e.ControlName)
 		if l == api.LevelBaseline && !slices.ContainsFunc(standards.DefaultChecks(), func(check standards.Check) bool {

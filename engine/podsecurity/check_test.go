@@ -51,7 +51,11 @@ func TestEvaluate(t *testing.T) {
 	}{
 		"allowed":      {level: "restricted", object: podWith("", "")},
 		"spec is null": {level: "baseline", object: "kind: Pod\nspec: null"},
-		"privileged":   {level: "privileged", object: podWith("  hostIPC: true\n", "")},
+		"privileged denies what restricted does": {
+			level: "privileged", object: podWith("  hostIPC: true\n", ""), fields: []string{"/spec/hostIPC"},
+			message: `It violates PodSecurity "privileged:latest": (Forbidden reason: host namespaces, ` +
+				`field error list: [spec.hostIPC is forbidden, forbidden values found: true])`,
+		},
 		"host namespace": {
 			level: "baseline", object: podWith("  hostIPC: true\n", ""), fields: []string{"/spec/hostIPC"},
 			message: `It violates PodSecurity "baseline:latest": (Forbidden reason: host namespaces, ` +

@@ -218,7 +218,8 @@ func Columns(line []rune, column int, n *yaml.Node) (int, int) {
 	if column < 1 || column > len(line) {
 		return 0, 0
 	}
-	rest := string(line[column-1:])
+	line = line[column-1:]
+	rest := string(line[:min(len(line), 4096+12*len(n.Value))]) // with escapes, and an anchor or tag; a line can be a whole file
 	if n.Kind != yaml.AliasNode {
 		before := properties(rest)
 		column, rest = column+utf8.RuneCountInString(rest[:before]), rest[before:]

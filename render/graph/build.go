@@ -18,8 +18,9 @@ import (
 // Cache keeps the indexes of trees, in memory and on disk, and parsed kustomization files, for later graphs. It is safe
 // for concurrent use. The zero value is ready and writes nothing to disk.
 type Cache struct {
-	Disk       *env.Disk // nil: memory only
-	Repository string    // distinguishes repositories, as only indexes of the same one are compared
+	Disk       *env.Disk   // nil: memory only
+	Memory     *env.Memory // for what others read from files; nil: nothing is kept
+	Repository string      // distinguishes repositories, as only indexes of the same one are compared
 
 	mu     sync.Mutex
 	recent []known // the most recently used first

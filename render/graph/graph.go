@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -48,6 +49,14 @@ type Graph struct {
 
 // Tree returns the tree of the graph.
 func (g *Graph) Tree() *tree.Tree { return g.tree }
+
+// Memory returns the memory of the graph's cache, which may be nil.
+func (g *Graph) Memory() *env.Memory {
+	if g.cache == nil {
+		return nil
+	}
+	return g.cache.Memory
+}
 
 // HasKustomization reports whether a folder has a kustomization file, even if it cannot be read.
 func (g *Graph) HasKustomization(dir string) bool {

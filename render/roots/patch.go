@@ -1,6 +1,7 @@
 package roots
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -70,9 +72,9 @@ type content struct {
 
 // identity has the fields by which a patch finds an object.
 type identity struct {
-	gvk                     resid.Gvk
-	name, namespace         string
-	labels, annotations     map[string]string
+	GVK                     resid.Gvk
+	Name, Namespace         string
+	Labels, Annotations     map[string]string
 	renamed, moved, labeled bool // a kustomization that includes it may change the name, the namespace, or the labels
 }
 
@@ -111,8 +113,8 @@ func (c *contents) contentOf(dir string, above map[string]bool) *content {
 	}
 	for field, kind := range map[string]string{"configMapGenerator": "ConfigMap", "secretGenerator": "Secret"} {
 		for _, item := range doc.Items(f.Node, field) {
-			out.list = append(out.list, identity{gvk: resid.Gvk{Version: "v1", Kind: kind}, name: doc.Text(item, "name"),
-				namespace: doc.Text(item, "namespace"), labeled: true})
+			out.list = append(out.list, identity{GVK: resid.Gvk{Version: "v1", Kind: kind}, Name: doc.Text(item, "name"),
+				Namespace: doc.Text(item, "namespace"), labeled: true})
 		}
 	}
 	out.open = out.open || len(f.Helm) > 0 || len(f.Inline) > 0
@@ -159,8 +161,18 @@ func (x *Index) parsed(p string) ([]*yaml.Node, error) {
 	return doc.Parse(p, data, x.options.Limits)
 }
 
+var identityTable = env.Table{Name: "identity"}
+
 // identities lists the objects of a file.
 func (x *Index) identities(p string) (list []identity) {
+	_, e, err := x.Tree().Lookup(p)
+	if err != nil {
+		return nil
+	}
+	key := fmt.Sprint(p, " ", e.ID, " ", x.Tree().BlobLimit(), " ", x.options.Limits)
+	if list, known := env.Get[[]identity](x.Memory(), identityTable, key, nil); known {
+		return list
+	}
 	documents, err := x.parsed(p)
 	if err != nil {
 		return nil
@@ -168,10 +180,11 @@ func (x *Index) identities(p string) (list []identity) {
 	for node := range doc.Objects(documents) {
 		_, metadata := doc.Field(node, "metadata")
 		group, version := resid.ParseGroupVersion(doc.Text(node, "apiVersion"))
-		list = append(list, identity{gvk: resid.Gvk{Group: group, Version: version, Kind: doc.Text(node, "kind")},
-			name: doc.Text(metadata, "name"), namespace: doc.Text(metadata, "namespace"),
-			labels: texts(metadata, "labels"), annotations: texts(metadata, "annotations")})
+		list = append(list, identity{GVK: resid.Gvk{Group: group, Version: version, Kind: doc.Text(node, "kind")},
+			Name: doc.Text(metadata, "name"), Namespace: doc.Text(metadata, "namespace"),
+			Labels: texts(metadata, "labels"), Annotations: texts(metadata, "annotations")})
 	}
+	env.Put(x.Memory(), identityTable, key, nil, list)
 	return list
 }
 
@@ -188,7 +201,7 @@ func texts(n *yaml.Node, field string) map[string]string {
 func (c *content) any(patches []identity) bool {
 	return c.open || slices.ContainsFunc(patches, func(p identity) bool {
 		return slices.ContainsFunc(c.list, func(o identity) bool {
-			return o.gvk.Kind == p.gvk.Kind && o.gvk.Group == p.gvk.Group && (o.renamed || o.name == p.name)
+			return o.GVK.Kind == p.GVK.Kind && o.GVK.Group == p.GVK.Group && (o.renamed || o.Name == p.Name)
 		})
 	})
 }
@@ -200,7 +213,7 @@ func (c *content) selected(target *yaml.Node) bool {
 		return true // the build reports the error
 	}
 	return c.open || slices.ContainsFunc(c.list, func(o identity) bool {
-		return match.MatchGvk(o.gvk) && (o.renamed || match.MatchName(o.name)) &&
-			(o.moved || match.MatchNamespace(o.namespace)) && (o.labeled || match.MatchLabels(o.labels, o.annotations))
+		return match.MatchGvk(o.GVK) && (o.renamed || match.MatchName(o.Name)) &&
+			(o.moved || match.MatchNamespace(o.Namespace)) && (o.labeled || match.MatchLabels(o.Labels, o.Annotations))
 	})
 }

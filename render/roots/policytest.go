@@ -215,8 +215,8 @@ func (t PolicyTests) Names(test string) (files []string) {
 // deployable reports whether an object may be deployed to a cluster: it is no policy and no configuration of policy
 // tests.
 func deployable(o identity) bool {
-	return o.gvk.Kind != "" && o.gvk.Version != "" && o.gvk.Group != "kyverno.io" &&
-		!strings.HasSuffix(o.gvk.Group, ".kyverno.io") && o.gvk.Group != "admissionregistration.k8s.io"
+	return o.GVK.Kind != "" && o.GVK.Version != "" && o.GVK.Group != "kyverno.io" &&
+		!strings.HasSuffix(o.GVK.Group, ".kyverno.io") && o.GVK.Group != "admissionregistration.k8s.io"
 }
 
 // OfAny returns the policy test that uses a file as a resource or as an exception, empty where none does.
