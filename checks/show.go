@@ -313,7 +313,6 @@ func (s *shower) plain(set *deploy.Set) (*shownRoot, error) {
 	if len(s.Root.Paths) == 0 {
 		return nil, unable("the root must be a path in the repository, or a name listed by \"lintel roots\"")
 	}
-	var first error
 	for _, name := range slices.Compact(append([]string{path.Clean(s.Root.Name)}, s.Root.Paths...)) {
 		root, err := set.Find(name)
 		var ambiguous *deploy.AmbiguousNameError
@@ -323,10 +322,9 @@ func (s *shower) plain(set *deploy.Set) (*shownRoot, error) {
 		case errors.As(err, &ambiguous):
 			return nil, &unableError{err}
 		}
-		first = cmp.Or(first, err)
 	}
 	_, err := set.Find(s.Root.Paths[0])
-	return nil, &unableError{cmp.Or(err, first)}
+	return nil, &unableError{err}
 }
 
 // deployed finds the root that is a folder as deployed by the object named by As.

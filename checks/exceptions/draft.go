@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"reflect"
 	"regexp"
 	"slices"
@@ -159,10 +160,6 @@ func (t Target) rules(meta fields) fields {
 
 // expressions returns a PolicyException of policies.kyverno.io.
 func (t Target) expressions(meta fields) fields {
-	_, name, ok := strings.Cut(t.Policy, "/")
-	if !ok {
-		name = t.Policy
-	}
 	object := "object"
 	if t.Delete {
 		object = "oldObject"
@@ -198,7 +195,7 @@ func (t Target) expressions(meta fields) fields {
 		expires = t.Expires.UTC().Format(time.RFC3339)
 	}
 	return fields{"apiVersion", t.PolicyAPIVersion, "kind", "PolicyException", "metadata", meta, "spec", fields{
-		"policyRefs", []fields{{"name", name, "kind", t.PolicyKind}},
+		"policyRefs", []fields{{"name", path.Base(t.Policy), "kind", t.PolicyKind}},
 		"matchConditions", []fields{{"name", "only-this-resource", "expression", strings.Join(parts, " && ")}},
 		"images", t.Images,
 		"allowedValues", values,

@@ -181,8 +181,7 @@ func images(object map[string]any) map[string]string {
 		case []any:
 			for _, value := range v {
 				item, _ := value.(map[string]any)
-				own, _ := item["name"].(string)
-				if own != "" {
+				if own, _ := item["name"].(string); own != "" {
 					walk(value, at+"/"+own, own)
 				}
 			}
