@@ -37,10 +37,9 @@ type answers struct {
 
 // ask evaluates the rules over all pairs. Policies do not evaluate pairs.asking and pairs.surveyed; only the checks
 // without policies do.
-func ask(ctx context.Context, repo *repository, rules *ruling, pairs *pairs) (*answers, error) {
+func ask(ctx context.Context, repo *repository, rules *ruling, pairs *pairs) (_ *answers, err error) {
 	v := reviewer(repo.change, rules, pairs)
 	out := &answers{usage: exceptions.NewUsage()}
-	var err error
 	if out.list, err = v.All(ctx, pairs.list); err != nil {
 		return nil, err
 	}

@@ -33,9 +33,8 @@ func scopes(repo *repository, whole *pairs) []scope {
 		return []scope{{repo: repo, pairs: whole, has: func(roots.Root) bool { return true }}}
 	}
 	clustersOf := repo.clusters()
-	every := append([]string{""}, repo.settings.ClusterNames()...)
 	var list []scope
-	for _, cluster := range every {
+	for _, cluster := range append([]string{""}, repo.settings.ClusterNames()...) {
 		has := func(r roots.Root) bool { return slices.Contains(clustersOf(r), cluster) }
 		own := whole.in(has, repo.settings.In(cluster).Context)
 		if own.empty() && !repo.trees.ProposesRules() && cluster != "" {
@@ -98,9 +97,8 @@ type outcome struct {
 }
 
 // judge evaluates one cluster: it compiles the rules and evaluates the pairs.
-func judge(ctx context.Context, s scope) (*outcome, error) {
+func judge(ctx context.Context, s scope) (_ *outcome, err error) {
 	out := &outcome{scope: s}
-	var err error
 	if out.rules, err = rule(ctx, s.repo); err != nil {
 		return nil, err
 	}

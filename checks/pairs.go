@@ -52,7 +52,7 @@ type pairs struct {
 }
 
 // pair renders the roots that the change affects, on both sides.
-func pair(ctx context.Context, repo *repository) (*pairs, error) {
+func pair(ctx context.Context, repo *repository) (_ *pairs, err error) {
 	t, change := repo.trees, repo.change
 	clusters := repo.clusters()
 	for _, c := range []diff.Commit{t.Rules, t.Base, t.Head} {
@@ -62,7 +62,6 @@ func pair(ctx context.Context, repo *repository) (*pairs, error) {
 		sides: &diff.Sides{Trees: t, All: change.All, Base: t.Base.Roots, Head: t.Head.Roots}}
 	ofTip, ofHead := repo.remote.Lookups()
 	out.lookups = [3]*deploy.Set{t.Rules.Roots.WithSources(ofTip), t.Head.Roots.WithSources(ofHead), t.Base.Roots.WithSources(ofTip)}
-	var err error
 	if len(repo.settings.Clusters) > 0 {
 		out.clusters = clusters
 	}

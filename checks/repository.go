@@ -38,9 +38,8 @@ type repository struct {
 }
 
 // open opens the repository of a change: its trees, its settings, and what differs.
-func open(ctx context.Context, change report.Change, k *kept) (*repository, error) {
+func open(ctx context.Context, change report.Change, k *kept) (_ *repository, err error) {
 	r := &repository{change: change, kept: k, progress: progress.From(ctx)}
-	var err error
 	r.objects, err = tree.Open(ctx, tree.Config{GitDir: change.GitDir, Alternates: change.Alternates, Git: change.Git,
 		Store: &k.blobs})
 	if err != nil {

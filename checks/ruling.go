@@ -27,10 +27,9 @@ type ruling struct {
 }
 
 // rule finds and compiles the rules of both sides.
-func rule(ctx context.Context, repo *repository) (*ruling, error) {
+func rule(ctx context.Context, repo *repository) (_ *ruling, err error) {
 	t := repo.trees
 	out := &ruling{brought: &rules.Introduced{}}
-	var err error
 	if out.before, err = rules.Find(ctx, t.Rules, repo.settings); err != nil {
 		return nil, err
 	}

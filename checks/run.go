@@ -216,7 +216,7 @@ func (p *pairs) rendered() rendered.Change {
 
 // differences is the report of a change without evaluated rules. It has no findings of policies or of checks without
 // policies. What keeps an object from being deployed at all is an error.
-func differences(ctx context.Context, repo *repository, p *pairs) (*report.Report, error) {
+func differences(ctx context.Context, repo *repository, p *pairs) (_ *report.Report, err error) {
 	out := &report.Report{}
 	p.tell(out)
 	for _, pair := range p.asking {
@@ -252,7 +252,6 @@ func differences(ctx context.Context, repo *repository, p *pairs) (*report.Repor
 	if err := rendered.AddToReport(ctx, p.rendered(), out); err != nil {
 		return nil, err
 	}
-	var err error
 	if out.RootChanges, err = rendered.ByRoot(ctx, p.rendered()); err != nil {
 		return nil, err
 	}
