@@ -108,8 +108,3 @@ func wrong(root string, e doc.Error) Wrong {
 	}
 	return Wrong{filepath.ToSlash(file), WithoutLines(e.Message)}
 }
-
-// brought lists the errors of rendering the head that the base does not have.
-func (r *Root) brought() (list []Obstacle) {
-	return slices.DeleteFunc(r.Obstacles(nil), func(o Obstacle) bool { return o.Before })
-}

@@ -171,7 +171,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		case root.Kind == roots.Folder:
 			gone := missing(after)
 			before = slices.DeleteFunc(slices.Clone(before), func(r *render.Resource) bool { return in(problems, r) && gone(r) })
-		case len(out.brought()) > 0:
+		case slices.ContainsFunc(out.Obstacles(nil), func(o Obstacle) bool { return !o.Before }):
 			before = Both(before, after)
 		}
 	}

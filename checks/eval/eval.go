@@ -100,7 +100,9 @@ func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 	case r.Stats.Resources == 0:
 		return nil, errors.New("there are no resources in the files of resources")
 	}
-	r.finish()
+	r.Errors, r.Warnings = report.SortProblems(r.Errors), report.SortProblems(r.Warnings)
+	r.Conclude()
+	mask.Texts(&r.Evaluation, &r.secrets)
 	return &r.Evaluation, nil
 }
 
@@ -190,12 +192,4 @@ func (r *recorder) add(at *placed, path string, answers []engine.Result) {
 		r.Stats.Count(out.Result)
 		r.Results = append(r.Results, out)
 	}
-}
-
-// finish sorts the problems of files, and sets the conclusion.
-func (r *recorder) finish() {
-	r.Errors = report.SortProblems(r.Errors)
-	r.Warnings = report.SortProblems(r.Warnings)
-	r.Conclude()
-	mask.Texts(&r.Evaluation, &r.secrets)
 }
