@@ -197,16 +197,19 @@ func (c *checker) controllers(p *policy.ClusterPolicy) {
 	}
 	known := []string{"DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet", "CronJob"}
 	for name := range strings.SplitSeq(value, ",") {
-		hint, trimmed := "", strings.TrimSpace(name)
+		at, hint, trimmed := "/metadata/annotations/"+jsonpointer.Escape(match.AutogenAnnotation), "", strings.TrimSpace(name)
 		switch {
-		case trimmed == "" || trimmed == "none" || trimmed == "all" || slices.Contains(known, name):
+		case trimmed == "" || trimmed == "none" || slices.Contains(known, name):
+			continue
+		case trimmed == "all":
+			c.warn(at, "Kyverno refuses %q here: remove the annotation, which means the same", trimmed)
 			continue
 		case slices.Contains(known, trimmed):
 			hint = ": Kyverno reads the name with the space, remove it"
 		default:
 			name, hint = trimmed, policy.DidYouMean(policy.Nearest(trimmed, known))
 		}
-		c.warn("/metadata/annotations/"+jsonpointer.Escape(match.AutogenAnnotation), "no rules are generated for %q%s", name, hint)
+		c.warn(at, "no rules are generated for %q%s", name, hint)
 	}
 }
 
@@ -269,6 +272,9 @@ func (c *checker) block(at string, m policy.Match, r *policy.Rule) {
 		}
 		if f.Resources.Name != "" && len(f.Resources.Names) > 0 {
 			c.bad(at+"/resources/name", "name and names are both set: keep names")
+		}
+		if s := f.Resources.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+			c.bad(at+"/resources/selector", "the selector has no labels: add some, or remove it")
 		}
 		for i, k := range f.Resources.Kinds {
 			c.kind(fmt.Sprintf("%s/resources/kinds/%d", at, i), k, r.Validate != nil)

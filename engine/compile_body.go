@@ -73,7 +73,8 @@ func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
 	}
 	out.message = c.text("/validate/message", v.Message)
 	// The API server's code decides about a cel rule, which knows nothing of this (pkg/engine/handlers/validation of Kyverno).
-	out.tolerant = v.CEL == nil && (v.AllowExistingViolations == nil || *v.AllowExistingViolations)
+	out.strict = v.AllowExistingViolations != nil && !*v.AllowExistingViolations
+	out.tolerant = v.CEL == nil && !out.strict
 	out.action = c.action(v)
 	switch have[0] {
 	case "manifests":

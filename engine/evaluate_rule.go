@@ -86,6 +86,7 @@ func (v *review) rule(s *ruleStep) (out Result, more []verdict, ok bool) {
 			v.log.Add(explain.Step{Part: explain.Before, Holds: out.PreExisting, Words: "the old object violates the rule, too"})
 		}
 		out.Tolerated = out.PreExisting && r.tolerant && r.mutation == nil
+		out.Refused = out.PreExisting && r.strict
 	}
 	if d.outcome != Fail {
 		return out, nil, true

@@ -40,6 +40,7 @@ type rule struct {
 	asks      bool // it asks for the user
 
 	tolerant bool // an update of an object that violates already may go on violating
+	strict   bool // the rule says that it may not
 	mutation *mutate.Mutation
 	security *podsecurity.Check
 	cel      *cel.Rule

@@ -60,6 +60,7 @@ type Result struct {
 	// lets such an update through (allowExistingViolations): a cluster would not deny it.
 	PreExisting bool
 	Tolerated   bool
+	Refused     bool // the rule denies an update of such an object with allowExistingViolations: false
 	// Personal means that the failure is about who asks: the rule selects requests by their users, or asks for the user and
 	// nothing in the object decides. Nobody knows who wrote the old object, so that it says nothing about it.
 	Personal bool

@@ -236,15 +236,9 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 	}
 	denied := Violated(res) && res.Enforce
 	blocking := denied || Violated(res) && v.Block.Audit && res.Policy.Kind != builtin.Kind
-	f.Blocks = blocking && (f.New || v.Block.Existing || intolerant(res))
+	f.Blocks = blocking && (f.New || v.Block.Existing || res.Refused)
 	f.Denied = denied && !f.New && !res.Tolerated && res.Policy.Kind != builtin.Kind
 	return f
-}
-
-// intolerant reports whether a rule also denies an update of an object that violated it before: the rule sets
-// allowExistingViolations to false (https://kyverno.io/docs/policy-types/cluster-policy/validate/).
-func intolerant(res engine.Result) bool {
-	return res.PreExisting && !res.Tolerated && !res.Mutation && strings.HasPrefix(res.Policy.APIVersion, "kyverno.io/")
 }
 
 // before reports whether the base violated the same rule at the same field. Kyverno lets an update pass that still

@@ -35,6 +35,10 @@ func invalid(field, format string, args ...any) *InvalidError {
 // CompileSelector compiles a label selector
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/), or says what is wrong with it.
 func CompileSelector(s *policy.Selector) (*Selector, *InvalidError) {
+	wildcards := false // in a label, with which Kyverno does not validate the selector
+	for key, value := range s.MatchLabels {
+		wildcards = wildcards || strings.ContainsAny(key+value, "*?")
+	}
 	const badValue = "%q is not a valid label value: up to 63 letters, digits, -, _ and ."
 	out := &Selector{requirements: s.MatchExpressions}
 	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
@@ -68,7 +72,7 @@ func CompileSelector(s *policy.Selector) (*Selector, *InvalidError) {
 			return nil, invalid(at+"key", "%q is not a valid label key", r.Key)
 		}
 		for j, v := range r.Values {
-			if !isLabelValue(v) {
+			if !isLabelValue(v) || !wildcards && strings.ContainsAny(v, "*?") {
 				return nil, invalid(fmt.Sprintf("%svalues/%d", at, j), badValue, v)
 			}
 		}
