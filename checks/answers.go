@@ -1,8 +1,11 @@
 package checks
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
@@ -10,8 +13,10 @@ import (
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/checks/view"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -32,14 +37,14 @@ type answers struct {
 
 // ask evaluates the rules over all pairs. Policies do not evaluate pairs.asking and pairs.surveyed; only the checks
 // without policies do.
-func ask(ctx context.Context, change report.Change, repo *repository, rules *ruling, pairs *pairs) (*answers, error) {
-	v := reviewer(change, rules, pairs)
+func ask(ctx context.Context, repo *repository, rules *ruling, pairs *pairs) (_ *answers, err error) {
+	v := reviewer(repo.change, rules, pairs)
 	out := &answers{usage: exceptions.NewUsage()}
-	var err error
 	if out.list, err = v.All(ctx, pairs.list); err != nil {
 		return nil, err
 	}
-	out.undeclared, out.notChecked = builtin.Unseen(ctx, v.Checks, out.pairs())
+	reviewed := report.Mapped(out.list, func(a review.Answer) *diff.Pair { return a.Pair })
+	out.undeclared, out.notChecked = builtin.Unseen(ctx, v.Checks, reviewed)
 	facts, d := builtin.FactsOf(rules.Settings, pairs.declared), rules.decision
 	for _, more := range []struct {
 		pairs  []*diff.Pair
@@ -57,7 +62,7 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 		}
 	}
 	view := review.ViewOf(rules.Ruleset, rules.decision, repo.trees)
-	out.lookups = newLookups(change, repo.trees, pairs)
+	out.lookups = &lookups{change: repo.change, trees: repo.trees, pairs: pairs, known: map[report.Resource][]report.Exception{}}
 	view.Altered = out.lookups.exemption
 	for i := range out.list {
 		out.find(view, &out.list[i])
@@ -66,12 +71,13 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 	if out.alone, err = alone(ctx, v, view, pairs, out.found); err != nil {
 		return nil, err
 	}
+	findings := report.Mapped(out.found, func(f review.Finding) report.Finding { return f.Finding })
 	with := exceptions.Context{Policies: rules.Policies, Decision: rules.decision, Declared: pairs.declared, Reviewer: v,
-		Now: change.Now}
-	if out.beyond, err = exceptions.Beyond(ctx, with, out.findings()); err != nil {
+		Now: repo.change.Now}
+	if out.beyond, err = exceptions.Beyond(ctx, with, findings); err != nil {
 		return nil, err
 	}
-	if change.Drafts {
+	if repo.change.Drafts {
 		home := exceptions.HomeOf(rules.decision, repo.settings.Exceptions)
 		home.Taken = func(p string) bool { return repo.trees.Head.Blob(p) != "" }
 		out.drafts, err = exceptions.Drafts(ctx, with, home, out.found)
@@ -124,23 +130,6 @@ func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewe
 	return v
 }
 
-// pairs lists the pairs of the answers.
-func (a *answers) pairs() []*diff.Pair {
-	list := make([]*diff.Pair, len(a.list))
-	for i, one := range a.list {
-		list[i] = one.Pair
-	}
-	return list
-}
-
-func (a *answers) findings() []report.Finding {
-	list := make([]report.Finding, len(a.found))
-	for i, f := range a.found {
-		list[i] = f.Finding
-	}
-	return list
-}
-
 // why adds to out the descriptions that the policies of the findings carry, by policy name.
 func (a *answers) why(out map[string]report.About, policies *engine.Policies) map[string]report.About {
 	for _, f := range a.found {
@@ -159,25 +148,13 @@ func (a *answers) why(out map[string]report.About, policies *engine.Policies) ma
 // tell adds the answers to the report.
 func (a *answers) tell(out *report.Report) {
 	for _, f := range a.found {
-		for _, c := range f.Because {
-			if id := out.Because(c); !slices.Contains(f.Causes, id) {
-				f.Causes = append(f.Causes, id)
-			}
-		}
+		f.Causes = report.Union(f.Causes, report.Mapped(f.Because, out.Because))
 		out.Findings = append(out.Findings, f.Finding)
 	}
 	out.Findings = append(out.Findings, a.alone...)
 	out.Drafts = append(out.Drafts, a.drafts...)
-	for _, n := range a.notChecked {
-		if !slices.Contains(out.NotChecked, n) { // another cluster may have added it already
-			out.NotChecked = append(out.NotChecked, n)
-		}
-	}
-	for _, kind := range a.undeclared {
-		if !slices.Contains(out.Undeclared, kind) {
-			out.Undeclared = append(out.Undeclared, kind)
-		}
-	}
+	out.NotChecked = report.Union(out.NotChecked, a.notChecked) // another cluster may have added some already
+	out.Undeclared = report.Union(out.Undeclared, a.undeclared)
 	for i := range a.list {
 		if a.list[i].Again {
 			continue
@@ -203,4 +180,152 @@ func (a *answers) met(objects map[deployed]bool) {
 			objects[deployed{one.Pair.Root, admission.IdentityOf(one.Pair.Resource().Object)}] = true
 		}
 	}
+}
+
+// alone returns, as warnings, the blocking findings of kustomizations that others include, rendered standalone. It
+// leaves out findings that including roots have too. They are warnings because it is unknown whether anybody deploys
+// such a kustomization by itself.
+func alone(ctx context.Context, v *review.Reviewer, of review.View, pairs *pairs, found []review.Finding) (
+	list []report.Finding, _ error,
+) {
+	answers, err := v.All(ctx, pairs.alone)
+	if err != nil {
+		return nil, err
+	}
+	for i := range answers {
+		for _, f := range of.Findings(&answers[i]) {
+			excepted := func(other review.Finding) bool { // Lintel does not know which fields of an excepted object fail
+				return other.Exemption != nil && f.Policy == other.Policy && f.Rule == other.Rule &&
+					f.Resource.Kind == other.Resource.Kind && f.Resource.Name == other.Resource.Name && f.Origin.Path == other.Origin.Path
+			}
+			if !f.Blocks || f.Waits() || slices.ContainsFunc(found, f.Same) || slices.ContainsFunc(found, excepted) {
+				continue
+			}
+			f.Finding.Result, f.Blocks = report.Warn, false
+			says := "fixes this"
+			if slices.ContainsFunc(pairs.roots, func(r *diff.Root) bool {
+				_, reads := r.Reads[f.Origin.Path]
+				return reads && len(r.Head) > 0 && len(r.Deployed) == 0
+			}) {
+				says = "is not checked"
+			}
+			f.Message = fmt.Sprintf("%s (%s relies on its overlay: the kustomization that includes it %s, and "+
+				"%[2]s may also be deployed by itself)", view.Reason(f.Rule, f.Message), f.Roots[0], says)
+			list = append(list, f.Finding)
+		}
+	}
+	return list, nil
+}
+
+// lookups are the objects that the change alters and without which a policy would not pass. They need approval as
+// exceptions do. They are safe for concurrent use.
+type lookups struct {
+	change report.Change
+	trees  *diff.Trees
+	pairs  *pairs
+
+	mu    sync.Mutex
+	known map[report.Resource][]report.Exception
+}
+
+// exemption returns the least advanced state of approval among the altered objects that an answer relies on.
+func (l *lookups) exemption(a *review.Answer) *report.Exemption {
+	order := []report.State{report.Refused, report.Pending, report.Approved}
+	var worst *report.Exemption
+	for _, object := range a.Altered {
+		for _, e := range l.of(object) {
+			if worst == nil || slices.Index(order, e.State) < slices.Index(order, worst.State) {
+				worst = &report.Exemption{Exception: e.Name, Path: e.Path, State: e.State, By: strings.Join(e.By, ", ")}
+			}
+		}
+	}
+	return worst
+}
+
+// of returns the places at which the change alters an object, with their states of approval.
+func (l *lookups) of(object report.Resource) []report.Exception {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if list, ok := l.known[object]; ok {
+		return list
+	}
+	var list []report.Exception
+	for _, p := range slices.Concat(l.pairs.list, l.pairs.alone) {
+		k := diff.KeyOf(p.Resource())
+		if k.Group == object.APIVersion && k.Kind == object.Kind && k.Namespace == object.Namespace && k.Name == object.Name {
+			list = append(list, l.waiting(p, object))
+		}
+	}
+	if len(list) == 0 { // nobody can approve a change at an unknown place
+		list = []report.Exception{{Name: object.String(), Object: true, State: report.Pending}}
+	}
+	l.known[object] = list
+	return list
+}
+
+// waiting describes the approval that is needed for a pair that alters an object, and its state.
+func (l *lookups) waiting(p *diff.Pair, object report.Resource) report.Exception {
+	out := report.Exception{Name: object.String(), Object: true, State: report.Pending}
+	at := p.Resource().Origin("")
+	out.Path, out.Line = at.Path, at.StartLine
+	files := map[string]bool{}
+	for _, side := range []*render.Resource{p.New, p.Old} {
+		if side == nil {
+			continue
+		}
+		for _, field := range side.Fields() {
+			o := side.Origin(field.Pointer)
+			files[o.Path] = true
+			for _, link := range o.Chain {
+				files[link.Path] = true
+			}
+		}
+	}
+	for path := range l.pairs.reads(p.Root) {
+		files[path] = true
+	}
+	for path := range files {
+		if path != out.Path && l.trees.Changed(path) {
+			out.With = append(out.With, report.File{Path: path, Blob: l.trees.Head.Blob(path)})
+		}
+	}
+	slices.SortFunc(out.With, func(a, b report.File) int { return cmp.Compare(a.Path, b.Path) })
+	if !l.trees.Changed(out.Path) && len(out.With) > 0 { // the owner of the file that the change edits decides
+		out.Path, out.Line, out.With = out.With[0].Path, 0, out.With[1:]
+	}
+	out.Blob = l.trees.Head.Blob(out.Path)
+	if slices.Contains(l.change.Approve, out.Path) {
+		out.State, out.By = report.Approved, []string{"--approve"}
+	}
+	for i, r := range l.change.Reviews {
+		if !r.Of(out.Path, out.Blob, out.With) {
+			continue
+		}
+		out.Review = &l.change.Reviews[i]
+		if r.State() != report.Pending {
+			out.State, out.By = r.State(), r.By()
+		}
+	}
+	return out
+}
+
+// list describes the altered objects that blocking findings rely on. takes selects the findings; nil selects all.
+func (l *lookups) list(findings []report.Finding, takes func(report.Finding) bool) (list []report.Exception) {
+	for _, waits := range l.known {
+		for _, e := range waits {
+			for _, f := range findings {
+				if x := f.Exemption; x != nil && (takes == nil || takes(f)) && x.Path == e.Path && x.Exception == e.Name &&
+					(f.Blocks || f.Result == report.Skip) {
+					e.Lets++
+				}
+			}
+			if e.Lets > 0 {
+				list = append(list, e)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b report.Exception) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name))
+	})
+	return list
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/preview"
@@ -32,9 +33,8 @@ func scopes(repo *repository, whole *pairs) []scope {
 		return []scope{{repo: repo, pairs: whole, has: func(roots.Root) bool { return true }}}
 	}
 	clustersOf := repo.clusters()
-	every := append([]string{""}, repo.settings.ClusterNames()...)
 	var list []scope
-	for _, cluster := range every {
+	for _, cluster := range append([]string{""}, repo.settings.ClusterNames()...) {
 		has := func(r roots.Root) bool { return slices.Contains(clustersOf(r), cluster) }
 		own := whole.in(has, repo.settings.In(cluster).Context)
 		if own.empty() && !repo.trees.ProposesRules() && cluster != "" {
@@ -97,18 +97,18 @@ type outcome struct {
 }
 
 // judge evaluates one cluster: it compiles the rules and evaluates the pairs.
-func judge(ctx context.Context, change report.Change, s scope, k *kept) (*outcome, error) {
+func judge(ctx context.Context, s scope) (_ *outcome, err error) {
 	out := &outcome{scope: s}
-	var err error
-	if out.rules, err = rule(ctx, change, s.repo, k); err != nil {
+	if out.rules, err = rule(ctx, s.repo); err != nil {
 		return nil, err
 	}
-	out.answers, err = ask(ctx, change, s.repo, out.rules, s.pairs)
+	out.answers, err = ask(ctx, s.repo, out.rules, s.pairs)
 	return out, err
 }
 
 // foretell previews the change's effect on the rules of one cluster.
-func (c *Checker) foretell(ctx context.Context, change report.Change, o *outcome, k *kept) (err error) {
+func (c *Checker) foretell(ctx context.Context, o *outcome) (err error) {
+	change, k := o.repo.change, o.repo.kept
 	o.preview, o.problems, err = preview.Run(ctx, preview.Input{
 		Trees: o.repo.trees, Before: o.rules.before, After: o.rules.after, Now: change.Now,
 		Repository: change.Repository, Branches: change.Branches, Has: o.has, Graphs: &k.graphs, Renderings: &k.renderings,
@@ -125,7 +125,8 @@ func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 	o.answers.tell(out)
 	if whom := o.repo.settings.OrganizationApprovers(); whom != nil {
 		for i, f := range out.Findings[before:] {
-			if o.repo.opensAbove(f) {
+			// An exception would cover a policy of the organisation, or a check that it requires.
+			if o.repo.inherits(f) || f.Policy == builtin.Policy && o.repo.settings.Demands() {
 				out.Findings[before+i].Approvers = whom
 			}
 		}
@@ -220,9 +221,9 @@ func (o *outcome) unapproved() (list []report.NotChecked) {
 }
 
 // tellExceptions adds the states of the exceptions to a report that already has the findings of all clusters.
-func (o *outcome) tellExceptions(out *report.Report, change report.Change) {
+func (o *outcome) tellExceptions(out *report.Report) {
 	out.Exceptions = addExceptions(out.Exceptions, exceptions.List(o.rules.decision, exceptions.Known{
-		Policies: o.rules.Policies, Reviews: change.Reviews, Findings: out.Findings, Beyond: o.answers.beyond,
+		Policies: o.rules.Policies, Reviews: o.repo.change.Reviews, Findings: out.Findings, Beyond: o.answers.beyond,
 		Blob: o.repo.trees.Head.Blob, With: o.rules.brought.With, Approvers: o.repo.approvers(o.rules.before)}))
 	relied := o.answers.lookups.list(out.Findings, nil)
 	if whom := o.repo.settings.OrganizationApprovers(); whom != nil {

@@ -2,6 +2,7 @@ package checks
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"sync"
 
@@ -34,10 +35,8 @@ var Topics = sync.OnceValue(func() (list []report.Explanation) {
 		if info.Enforce {
 			t.Level = string(settings.LevelEnforce)
 		}
-		for _, name := range switchable {
-			if name == t.Name {
-				t.Setting = "checks." + name
-			}
+		if slices.Contains(switchable, t.Name) {
+			t.Setting = "checks." + t.Name
 		}
 		list = append(list, t)
 	}
@@ -49,16 +48,8 @@ var Topics = sync.OnceValue(func() (list []report.Explanation) {
 })
 
 func readTopics(data []byte) (list []report.Explanation) {
-	var entries []struct {
-		Name, About, Means, ToDo, Wrong, Right string
-		Printed                                []string
-	}
-	if err := yaml.Unmarshal(data, &entries); err != nil {
+	if err := yaml.Unmarshal(data, &list); err != nil {
 		panic(err) // a test reads it
-	}
-	for _, e := range entries {
-		list = append(list, report.Explanation{Name: e.Name, About: e.About, Means: e.Means, ToDo: e.ToDo, Printed: e.Printed,
-			Wrong: e.Wrong, Right: e.Right})
 	}
 	return list
 }

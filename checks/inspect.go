@@ -7,7 +7,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
-	"github.com/lintel-bot/lintel/engine"
 )
 
 // Inspect returns whom to ask for approval, which the App needs before the check runs. It reads the settings and the
@@ -20,18 +19,18 @@ func (c *Checker) Inspect(ctx context.Context, change report.Change) (*report.In
 	if err != nil {
 		return nil, err
 	}
-	out, err := inspect(ctx, change, repo)
+	out, err := inspect(ctx, repo)
 	return out, repo.close(err)
 }
 
-func inspect(ctx context.Context, change report.Change, repo *repository) (*report.Inspection, error) {
+func inspect(ctx context.Context, repo *repository) (*report.Inspection, error) {
 	out := &report.Inspection{Approvers: repo.settings.AllApprovers(), Teams: repo.settings.Teams()}
-	wanted, err := repo.remote.Wanted(repo.settings.Sources.Allow)
+	wanted, err := repo.remote.Wanted()
 	if out.Wanted = wanted; wanted != nil || err != nil {
 		return out, err
 	}
 	for _, cluster := range append([]string{""}, repo.settings.ClusterNames()...) {
-		if err := inspectCluster(ctx, change, repo.in(cluster), out); err != nil {
+		if err := inspectCluster(ctx, repo.in(cluster), out); err != nil {
 			return nil, err
 		}
 	}
@@ -39,8 +38,8 @@ func inspect(ctx context.Context, change report.Change, repo *repository) (*repo
 }
 
 // inspectCluster adds the exceptions, or the version of the rules, of one cluster or of the top level.
-func inspectCluster(ctx context.Context, change report.Change, repo *repository, out *report.Inspection) error {
-	if change.All {
+func inspectCluster(ctx context.Context, repo *repository, out *report.Inspection) error {
+	if repo.change.All {
 		found, err := rules.Find(ctx, repo.trees.Rules, repo.settings)
 		if err != nil {
 			return err
@@ -64,9 +63,9 @@ func inspectCluster(ctx context.Context, change report.Change, repo *repository,
 	if err != nil {
 		return err
 	}
-	own := rules.Compile(&rules.Sources{Settings: repo.settings, Exceptions: by.Sources}, change.Now, nil)
-	var merged []*engine.Exception // merged exceptions have no influence on which proposed ones wait for approval
-	decision := decide(change, repo, merged, brought(own.Exceptions, by), tip, by)
+	own := rules.Compile(&rules.Sources{Settings: repo.settings, Exceptions: by.Sources}, repo.change.Now, nil)
+	// Merged exceptions have no influence on which proposed ones wait for approval.
+	decision := decide(repo, nil, brought(own.Exceptions, by), tip, by)
 	above, err := rules.FindInherited(ctx, repo.trees.Rules, repo.settings)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/mask"
@@ -62,10 +63,8 @@ func (m *maskedFiles) file(t *tree.Tree, name string) *mask.File {
 
 // read reads the files of all problems, since their messages may quote text of a file that does not render.
 func (m *maskedFiles) read(rep *report.Report) {
-	for _, list := range [][]report.Problem{rep.Errors, rep.Warnings} {
-		for _, p := range list {
-			m.head(p.Path)
-		}
+	for _, p := range slices.Concat(rep.Errors, rep.Warnings) {
+		m.head(p.Path)
 	}
 	for _, n := range rep.NotChecked {
 		m.head(n.Path)
@@ -197,4 +196,76 @@ func (m *maskedFiles) named(t *tree.Tree, dir string) map[string]mask.Role {
 		}
 	}
 	return out
+}
+
+// excerptLines is the number of lines shown around a place. excerptWidth limits the bytes of a line, and the bytes
+// after a place's last column; excerptMost limits a line in any case.
+const (
+	excerptLines = 2
+	excerptWidth = 300
+	excerptMost  = 16 << 10 // limit for a line whose place is far to the right
+	maxExcerpt   = 64 << 10 // bytes of a line that are searched for values of Secrets
+)
+
+// addExcerpts adds the source lines around the findings and errors to the report, without values of Secrets. Lines of the
+// base are shown only for files that the head does not have.
+//
+// widths is the number of bytes to show of lines that need more than excerptWidth.
+func (m *maskedFiles) addExcerpts(rep *report.Report) (widths map[string]map[int]int) {
+	out, widths := map[string]map[int]string{}, map[string]map[int]int{}
+	lines := func(path string, base bool) []string {
+		if !base {
+			return m.head(path).Lines()
+		}
+		if _, err := m.trees.Head.Tree.Entry(path); err == nil {
+			return nil
+		}
+		return m.file(m.trees.Base.Tree, path).Lines()
+	}
+	add := func(path string, start, end, column int, base bool) {
+		if path == "" || start < 1 {
+			return
+		}
+		all := lines(path, base)
+		for n := max(1, start-excerptLines); n <= min(len(all), max(start, min(end, start+excerptLines))+excerptLines); n++ {
+			if out[path] == nil {
+				out[path] = map[int]string{}
+			}
+			out[path][n] = all[n-1][:min(len(all[n-1]), maxExcerpt)]
+			if n == start {
+				if widths[path] == nil {
+					widths[path] = map[int]int{}
+				}
+				widths[path][n] = max(widths[path][n], min(excerptWidth+column*utf8.UTFMax, excerptMost))
+			}
+		}
+	}
+	for _, f := range rep.Findings {
+		if f.Result != report.Skip {
+			add(f.Origin.Path, f.Origin.StartLine, f.Origin.EndLine, f.Origin.EndColumn, f.Origin.Side == report.Base)
+		}
+	}
+	for _, n := range rep.NotChecked {
+		add(n.Path, n.Line, n.Line, 0, n.Side == report.Base)
+	}
+	for _, c := range rep.Causes {
+		add(c.Path, c.Line, c.Line, 0, false)
+	}
+	for _, p := range rep.Errors {
+		add(p.Path, p.Line, p.Line, p.Column, false)
+	}
+	rep.Excerpts = out
+	return widths
+}
+
+// cutExcerpts cuts lines to their shown width. It runs after masking, since masking needs whole lines.
+func cutExcerpts(lines map[string]map[int]string, widths map[string]map[int]int) {
+	for path, file := range lines {
+		for n, text := range file {
+			if width := max(excerptWidth, widths[path][n]); len(text) > width {
+				text = strings.ToValidUTF8(text[:width], "") + "…"
+			}
+			file[n] = strings.ToValidUTF8(text, "\uFFFD")
+		}
+	}
 }

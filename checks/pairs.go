@@ -3,8 +3,11 @@ package checks
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
@@ -18,6 +21,7 @@ import (
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // pairs are what a change does to the deployed objects, with everything that is needed to judge it.
@@ -48,8 +52,8 @@ type pairs struct {
 }
 
 // pair renders the roots that the change affects, on both sides.
-func pair(ctx context.Context, change report.Change, repo *repository, k *kept) (*pairs, error) {
-	t := repo.trees
+func pair(ctx context.Context, repo *repository) (_ *pairs, err error) {
+	t, change := repo.trees, repo.change
 	clusters := repo.clusters()
 	for _, c := range []diff.Commit{t.Rules, t.Base, t.Head} {
 		c.Roots.ForClusters(repo.settings.Rendered(clusters))
@@ -58,13 +62,12 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 		sides: &diff.Sides{Trees: t, All: change.All, Base: t.Base.Roots, Head: t.Head.Roots}}
 	ofTip, ofHead := repo.remote.Lookups()
 	out.lookups = [3]*deploy.Set{t.Rules.Roots.WithSources(ofTip), t.Head.Roots.WithSources(ofHead), t.Base.Roots.WithSources(ofTip)}
-	var err error
 	if len(repo.settings.Clusters) > 0 {
 		out.clusters = clusters
 	}
 	out.inferred = repo.settings.Clusters == nil
 	out.sides.Placement = repo.settings.Deployed(out.sides.Base, out.sides.Head)
-	if out.above, err = repo.above(t.Rules, repo.settings, &k.renderings); err != nil {
+	if out.above, err = repo.above(t.Rules, repo.settings); err != nil {
 		return nil, err
 	}
 	out.declared = out.objects(repo.settings.Context, nil)
@@ -157,7 +160,7 @@ func (p *pairs) render(ctx context.Context) (err error) {
 		list, moved = append(list, r.Pairs...), append(moved, r.Moved...)
 		p.warnings = append(p.warnings, diff.Problems("", r.Notes...)...)
 	}
-	stays := p.sides.Trees.Head.Roots.Has
+	stays := p.sides.Head.Has
 	gone := slices.DeleteFunc(slices.Concat(list, moved), func(p *diff.Pair) bool { return p.New != nil })
 	var alone []*diff.Pair
 	if p.list, err = p.sides.Kept(ctx, diff.Join(list, moved, stays, p.tookOver)); err != nil {
@@ -213,7 +216,7 @@ func (p *pairs) tell(out *report.Report) {
 		}
 	}
 	for _, r := range p.roots {
-		if len(r.Pairs) == 0 || !all(r.Pairs, isRule) {
+		if len(r.Pairs) == 0 || slices.ContainsFunc(r.Pairs, func(p *diff.Pair) bool { return !isRule(p) }) {
 			out.Stats.Roots++
 		}
 	}
@@ -221,20 +224,18 @@ func (p *pairs) tell(out *report.Report) {
 	out.Warnings = append(out.Warnings, p.warnings...)
 	p.tellObstacles(out)
 	out.Work = p.sides.Work()
-	for _, l := range p.declared.Last() {
-		w := diff.Problems("policies look up objects of this root as they were on "+l.Day.Format(time.DateOnly)+", "+
-			"since it does not render now: ", l.Why)
-		c := l.Cause()
+	warn := func(words string, b declared.Blind) {
+		w, c := diff.Problems(words, b.Why), b.Cause()
 		c.Roots = 1
 		w[0].Cause = out.Because(c)
 		out.Warnings = append(out.Warnings, w...)
 	}
+	for _, l := range p.declared.Last() {
+		warn("policies look up objects of this root as they were on "+l.Day.Format(time.DateOnly)+", "+
+			"since it does not render now: ", l.Blind)
+	}
 	for _, b := range p.declared.Blind() {
-		w := diff.Problems("policies cannot look up the objects of this root, since it does not render: ", b.Why)
-		c := b.Cause()
-		c.Roots = 1
-		w[0].Cause = out.Because(c)
-		out.Warnings = append(out.Warnings, w...)
+		warn("policies cannot look up the objects of this root, since it does not render: ", b)
 	}
 }
 
@@ -245,10 +246,6 @@ func isRule(p *diff.Pair) bool {
 	return engine.IsRule(id.Group, id.Kind)
 }
 
-func all(list []*diff.Pair, is func(*diff.Pair) bool) bool {
-	return !slices.ContainsFunc(list, func(p *diff.Pair) bool { return !is(p) })
-}
-
 // tellObstacles reports what prevented the rendering of roots. An error that the change introduces fails the check. An
 // error that the base has too, or that is caused by other repositories, is reported as not checked. The rest of the
 // root is checked.
@@ -256,7 +253,7 @@ func (p *pairs) tellObstacles(out *report.Report) {
 	gone := p.sides.Gone(p.every)
 	var failing []*diff.Root
 	for _, r := range p.roots {
-		if r.Unseen != nil && p.sides.Trees.Head.Roots.Has(r.Root) && len(r.Head) == 0 {
+		if r.Unseen != nil && p.sides.Head.Has(r.Root) && len(r.Head) == 0 {
 			e := r.Base[len(r.Base)-1]
 			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Quotes: e.Quotes, Message: "" +
 				"the base could not be rendered, so everything in " + r.Name() + " counts as new, except what " +
@@ -265,7 +262,7 @@ func (p *pairs) tellObstacles(out *report.Report) {
 		brought := &diff.Root{Root: r.Root}
 		failing = append(failing, brought)
 		for _, o := range r.Obstacles(gone) {
-			if !o.Before && p.sides.Takes(o.Error, p.sides.Trees.Base.Roots.Has(r.Root)) {
+			if !o.Before && p.sides.Takes(o.Error, p.sides.Base.Has(r.Root)) {
 				o.Message += diff.Taken
 				brought.Head = append(brought.Head, o.Error)
 				continue
@@ -284,4 +281,65 @@ func (p *pairs) tellObstacles(out *report.Report) {
 		}
 	}
 	out.Fail(append(diff.Failures(failing), p.broken...)...)
+}
+
+// only returns the roots of both sides that the names stand for; nil selects all roots. It fails for a name that stands
+// for no root or for several.
+func only(trees *diff.Trees, names []report.RootName) ([]roots.Root, error) {
+	var list []roots.Root
+	for _, name := range names {
+		found, err := named(trees, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name.Name, err)
+		}
+		list = append(list, found...)
+	}
+	return list, nil
+}
+
+// named returns the roots of one name. It tries the meanings of the name in order, and takes the first one that either
+// side has.
+func named(trees *diff.Trees, name report.RootName) (list []roots.Root, err error) {
+	first := errors.New("this is neither a path in the repository nor a name listed by \"lintel roots\"")
+	for _, meaning := range append(slices.Clone(name.Paths), path.Clean(name.Name)) {
+		for _, set := range []*deploy.Set{trees.Head.Roots, trees.Base.Roots} {
+			root, err := set.Find(meaning)
+			if ambiguous := (*deploy.AmbiguousNameError)(nil); errors.As(err, &ambiguous) {
+				return nil, err
+			}
+			if err == nil && !slices.Contains(list, root) {
+				list = append(list, root)
+			}
+			first = err
+		}
+		if len(list) > 0 {
+			return list, nil
+		}
+		if e, err := trees.Head.Tree.Entry(meaning); err == nil && e.Kind == tree.File {
+			return nil, errors.New("this is a file: name the root that has it, as \"lintel roots\" lists it")
+		}
+	}
+	return nil, first
+}
+
+// narrow removes everything that is not about the given roots.
+func (p *pairs) narrow(list []roots.Root) {
+	is := func(root roots.Root) bool {
+		return slices.ContainsFunc(list, func(one roots.Root) bool { // a folder may be a root of two kinds
+			return one.Path == root.Path && one.Object == root.Object
+		})
+	}
+	names := map[string]bool{}
+	for _, root := range list {
+		names[root.Name()] = true
+	}
+	affected := len(p.roots)
+	p.roots = report.Kept(p.roots, func(r *diff.Root) bool { return is(r.Root) })
+	p.others, p.charts = affected-len(p.roots), 0
+	for _, pairs := range []*[]*diff.Pair{&p.list, &p.asking, &p.alone} {
+		*pairs = slices.DeleteFunc(*pairs, func(pair *diff.Pair) bool { return !is(pair.Root) })
+	}
+	p.notChecked = slices.DeleteFunc(p.notChecked, func(n report.NotChecked) bool {
+		return !slices.ContainsFunc(strings.Split(n.Root, ", "), func(name string) bool { return names[name] })
+	})
 }

@@ -24,9 +24,10 @@ import (
 )
 
 // elsewhere sets the other repositories and files from which the commits take rules.
-func (r *repository) elsewhere(change report.Change, k *kept) {
+func (r *repository) elsewhere() {
+	change := r.change
 	e := diff.PolicySources{Host: change.Host, Policies: change.Policies, Files: change.PolicyFiles, Defaults: change.Defaults,
-		Graphs: k.graphOf}
+		Graphs: r.kept.graphOf}
 	base, head := r.remote.Sources()
 	for _, c := range []*diff.Commit{&r.trees.Rules, &r.trees.Base, &r.trees.Head} {
 		c.PolicySources = e
@@ -67,7 +68,7 @@ func (r *repository) inherit(c diff.Commit, own *settings.Settings) (*settings.S
 
 // above returns the context of the organisation's settings at a commit. It is nil if there is none, or if the settings
 // cannot be fetched; rules.Find reports the latter.
-func (r *repository) above(c diff.Commit, s *settings.Settings, renderings *render.Cache) (*declared.Above, error) {
+func (r *repository) above(c diff.Commit, s *settings.Settings) (*declared.Above, error) {
 	from := s.Inherits()
 	if from == nil || len(from.Context) == 0 {
 		return nil, nil
@@ -79,7 +80,7 @@ func (r *repository) above(c diff.Commit, s *settings.Settings, renderings *rend
 	if err != nil {
 		return nil, err
 	}
-	config := render.Config{Limits: from.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: renderings}
+	config := render.Config{Limits: from.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: r.config.Cache}
 	set, err := deploy.Open(c.Tree, from.RootOptions(nil, nil), c.PolicySources.Graph(r.trees.Rules.PolicySources.Defaults), config)
 	if err != nil {
 		return nil, err
@@ -146,12 +147,6 @@ func (r *repository) approvers(found *rules.Sources) func(e *engine.Exception) *
 	}
 }
 
-// opensAbove reports whether an exception for a finding would cover an inherited policy or a check that the
-// organisation requires.
-func (r *repository) opensAbove(f report.Finding) bool {
-	return r.inherits(f) || f.Policy == builtin.Policy && r.settings.Demands()
-}
-
 // inherits reports whether a finding is of a policy of the organisation.
 func (r *repository) inherits(f report.Finding) bool {
 	from := r.trees.Rules.PolicySources.Defaults
@@ -161,11 +156,8 @@ func (r *repository) inherits(f report.Finding) bool {
 // resolved lists the commits to which references to repositories of policies were resolved, each once.
 func resolved(outcomes []*outcome) (list []report.Resolved) {
 	for _, o := range outcomes {
-		for _, r := range o.rules.before.Resolved {
-			if !slices.Contains(list, r) && r.Ref != r.Revision {
-				list = append(list, r)
-			}
-		}
+		moving := func(r report.Resolved) bool { return r.Ref != r.Revision }
+		list = report.Union(list, report.Kept(o.rules.before.Resolved, moving))
 	}
 	return list
 }

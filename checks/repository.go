@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -13,13 +12,14 @@ import (
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
-	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // repository is everything that a change is read from.
 type repository struct {
+	change   report.Change
+	kept     *kept // results of earlier checks
 	objects  *tree.Objects
 	remote   *diff.RemoteSources // the fetched sources
 	trees    *diff.Trees
@@ -30,28 +30,23 @@ type repository struct {
 
 	asksTime bool // the result depends on the present time
 
-	cluster  string   // cluster whose settings these are; see in
-	names    []string // names and branches of the repository, see roots.Options
-	branches []string
-	graphs   *graph.Cache
-	advice   []report.Problem // parts of the settings that the organisation's settings override
+	cluster string           // cluster whose settings these are; see in
+	advice  []report.Problem // parts of the settings that the organisation's settings override
 
 	progress progress.Func
 	config   render.Config // configuration of the renderer, without remote sources
 }
 
 // open opens the repository of a change: its trees, its settings, and what differs.
-func open(ctx context.Context, change report.Change, k *kept) (*repository, error) {
-	r := &repository{names: change.Repository, branches: change.Branches, graphs: &k.graphs,
-		progress: progress.From(ctx)}
-	var err error
+func open(ctx context.Context, change report.Change, k *kept) (_ *repository, err error) {
+	r := &repository{change: change, kept: k, progress: progress.From(ctx)}
 	r.objects, err = tree.Open(ctx, tree.Config{GitDir: change.GitDir, Alternates: change.Alternates, Git: change.Git,
 		Store: &k.blobs})
 	if err != nil {
 		return nil, err
 	}
 	if r.remote, err = diff.OpenRemoteSources(ctx, change.Sources, change.Git, &k.fetched); err == nil {
-		err = r.read(change, k)
+		err = r.read()
 	}
 	if err != nil {
 		return nil, r.close(err)
@@ -74,7 +69,8 @@ func (r *repository) close(err error) error {
 	return err
 }
 
-func (r *repository) read(change report.Change, k *kept) (err error) {
+func (r *repository) read() (err error) {
+	change := r.change
 	t := &diff.Trees{Base: diff.Commit{ID: change.Base}, Head: diff.Commit{ID: change.Head}}
 	r.trees = t
 	if t.Head.Tree, err = r.objects.Tree(change.Head); err != nil {
@@ -91,7 +87,7 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 			return err
 		}
 	}
-	r.elsewhere(change, k)
+	r.elsewhere()
 	own, standing, err := settings.Read(t.Rules.Tree)
 	if err != nil {
 		return err
@@ -125,31 +121,31 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 		r.standing = stays(r.standing, problems, func(report.Problem) bool { return true })
 	}
 	r.seek()
-	return r.index(k, change.Now)
+	return r.index()
 }
 
 // index finds the roots of the base, the head, and the tip of the base branch.
-func (r *repository) index(k *kept, now time.Time) (err error) {
-	r.config = render.Config{Limits: r.settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: &k.renderings,
+func (r *repository) index() (err error) {
+	r.config = render.Config{Limits: r.settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: &r.kept.renderings,
 		Progress: r.progress}
 	ofBase, ofHead := r.config, r.config
 	ofBase.Sources, ofHead.Sources = r.remote.Sources()
-	t, options := r.trees, r.settings.RootOptions(r.names, r.branches)
+	t, options := r.trees, r.settings.RootOptions(r.change.Repository, r.change.Branches)
 	at := func(c render.Config, commit diff.Commit) render.Config {
 		if commit.Tree.ID() == t.Rules.Tree.ID() {
-			c.Branch = now
+			c.Branch = r.change.Now
 		}
 		return c
 	}
 	for _, c := range []*diff.Commit{&t.Rules, &t.Base, &t.Head} {
-		c.Renderings = &k.renderings
+		c.Renderings = &r.kept.renderings
 	}
-	if t.Base.Roots, err = deploy.Open(t.Base.Tree, options, r.graphs, at(ofBase, t.Base)); err != nil {
+	if t.Base.Roots, err = deploy.Open(t.Base.Tree, options, &r.kept.graphs, at(ofBase, t.Base)); err != nil {
 		return err
 	}
 	changed := options
 	changed.Before = t.Base.Roots.Index
-	if t.Head.Roots, err = deploy.Open(t.Head.Tree, changed, r.graphs, at(ofHead, t.Head)); err != nil {
+	if t.Head.Roots, err = deploy.Open(t.Head.Tree, changed, &r.kept.graphs, at(ofHead, t.Head)); err != nil {
 		return err
 	}
 	switch t.Rules.Tree.ID() {
@@ -158,33 +154,28 @@ func (r *repository) index(k *kept, now time.Time) (err error) {
 	case t.Base.Tree.ID():
 		t.Rules.Roots = t.Base.Roots
 	default:
-		t.Rules.Roots, err = deploy.Open(t.Rules.Tree, options, r.graphs, at(ofBase, t.Rules))
+		t.Rules.Roots, err = deploy.Open(t.Rules.Tree, options, &r.kept.graphs, at(ofBase, t.Rules))
 	}
 	return err
 }
 
-// under returns a commit with the roots that the settings s select.
-func (r *repository) under(c diff.Commit, s *settings.Settings) (_ diff.Commit, err error) {
-	if !s.SameRoots(r.settings) {
-		c.Roots, err = deploy.Open(c.Tree, s.RootOptions(r.names, r.branches), r.graphs, r.config)
-	}
-	return c, err
-}
-
-// find finds the rules of a commit according to settings.
+// find finds the rules of a commit according to settings, which select the roots, too.
 func (r *repository) find(ctx context.Context, c diff.Commit, s *settings.Settings) (*rules.Sources, error) {
-	c, err := r.under(c, s)
-	if err != nil {
-		return nil, err
-	}
-	return rules.Find(ctx, c, s)
+	return r.findWith(ctx, c, s, rules.Find)
 }
 
 // exceptions is find for exceptions only.
 func (r *repository) exceptions(ctx context.Context, c diff.Commit, s *settings.Settings) (*rules.Sources, error) {
-	c, err := r.under(c, s)
-	if err != nil {
-		return nil, err
+	return r.findWith(ctx, c, s, rules.FindExceptions)
+}
+
+func (r *repository) findWith(ctx context.Context, c diff.Commit, s *settings.Settings,
+	find func(context.Context, diff.Commit, *settings.Settings) (*rules.Sources, error)) (_ *rules.Sources, err error) {
+	if !s.SameRoots(r.settings) {
+		options := s.RootOptions(r.change.Repository, r.change.Branches)
+		if c.Roots, err = deploy.Open(c.Tree, options, &r.kept.graphs, r.config); err != nil {
+			return nil, err
+		}
 	}
-	return rules.FindExceptions(ctx, c, s)
+	return find(ctx, c, s)
 }

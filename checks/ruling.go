@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -26,25 +27,24 @@ type ruling struct {
 }
 
 // rule finds and compiles the rules of both sides.
-func rule(ctx context.Context, change report.Change, repo *repository, k *kept) (*ruling, error) {
+func rule(ctx context.Context, repo *repository) (_ *ruling, err error) {
 	t := repo.trees
 	out := &ruling{brought: &rules.Introduced{}}
-	var err error
 	if out.before, err = rules.Find(ctx, t.Rules, repo.settings); err != nil {
 		return nil, err
 	}
-	out.Ruleset = rules.Compile(out.before, change.Now, &k.compiler)
+	out.Ruleset = rules.Compile(out.before, repo.change.Now, &repo.kept.compiler)
 	out.missing = rules.Missing(t.Rules, repo.settings.PolicyGlobs())
 	out.standing = slices.Concat(out.before.Problems, out.Errors)
 	out.problems = out.PassedOn
 	var proposed []*engine.Exception
 	if t.ProposesRules() {
-		if err := out.propose(ctx, change, repo); err != nil {
+		if err := out.propose(ctx, repo); err != nil {
 			return nil, err
 		}
 		proposed = out.own.Exceptions
 	}
-	out.decision = decide(change, repo, out.Exceptions, proposed, out.before, out.brought)
+	out.decision = decide(repo, out.Exceptions, proposed, out.before, out.brought)
 	return out, nil
 }
 
@@ -65,10 +65,10 @@ func (r *ruling) tell(out *report.Report, seen map[string]bool) {
 }
 
 // decide decides which exceptions count.
-func decide(change report.Change, repo *repository, merged, proposed []*engine.Exception, before *rules.Sources,
+func decide(repo *repository, merged, proposed []*engine.Exception, before *rules.Sources,
 	brought *rules.Introduced) *exceptions.Decision {
 	return exceptions.Decide(exceptions.Input{
-		Merged: merged, Proposed: proposed, Now: change.Now, Reviews: change.Reviews, Approve: change.Approve,
+		Merged: merged, Proposed: proposed, Now: repo.change.Now, Reviews: repo.change.Reviews, Approve: repo.change.Approve,
 		Blob: repo.trees.Head.Blob, With: brought.With,
 		Since: func(e *engine.Exception) (time.Time, bool) {
 			own := slices.Contains(proposed, e)
@@ -83,7 +83,7 @@ func decide(change report.Change, repo *repository, merged, proposed []*engine.E
 
 // propose reads the rules of the head. Invalid policies must not be merged, exceptions may be approved, and the effect
 // of all changed rules is previewed.
-func (out *ruling) propose(ctx context.Context, change report.Change, repo *repository) error {
+func (out *ruling) propose(ctx context.Context, repo *repository) error {
 	t := repo.trees
 	head, err := rules.Find(ctx, t.Head, repo.settings)
 	if err != nil {
@@ -99,7 +99,7 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 	}
 	proposal := rules.Proposal{Tip: out.before, Base: base, Head: head}
 	own := &rules.Sources{Settings: head.Settings, Policies: proposal.Own(), Exceptions: out.brought.Sources}
-	out.own = rules.Compile(own, change.Now, nil)
+	out.own = rules.Compile(own, repo.change.Now, nil)
 	out.own.Exceptions = brought(out.own.Exceptions, out.brought)
 	wrong := slices.Concat(head.Problems, out.own.Errors)
 	defer func() { out.compare(repo, head, wrong) }()
@@ -189,10 +189,6 @@ func (out *ruling) compare(repo *repository, head *rules.Sources, own []report.P
 	}
 	base := slices.Concat(out.standing, out.missing)
 	out.problems, out.standing = append(out.problems, broughtProblems(base, own)...), stays(out.standing, own, gone)
-	named := repo.settings
-	if repo.proposed != nil {
-		named = repo.proposed
-	}
-	missing := rules.Missing(t.Head, named.PolicyGlobs())
+	missing := rules.Missing(t.Head, cmp.Or(repo.proposed, repo.settings).PolicyGlobs())
 	out.missing = stays(out.missing, own, func(p report.Problem) bool { return !hasProblem(missing, p) })
 }

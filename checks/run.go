@@ -10,11 +10,15 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/checks/preview"
 	"github.com/lintel-bot/lintel/checks/rendered"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -33,7 +37,7 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (out *report.Re
 	if err != nil {
 		return nil, err
 	}
-	out, err = c.check(ctx, change, repo, k)
+	out, err = c.check(ctx, repo)
 	if err = repo.close(err); err != nil {
 		return nil, err
 	}
@@ -58,9 +62,7 @@ func inEffect(named []string, outcomes []*outcome) error {
 		if len(one.rules.standing) > 0 {
 			return nil
 		}
-		for _, p := range one.rules.Policies.List() {
-			known = append(known, report.Name(p.Namespace, p.Name))
-		}
+		known = append(known, report.Mapped(one.rules.Policies.List(), engine.PolicyInfo.FullName)...)
 	}
 	for _, name := range named {
 		if !slices.Contains(known, name) {
@@ -72,17 +74,18 @@ func inEffect(named []string, outcomes []*outcome) error {
 
 // check runs the steps of a check: it pairs the objects, evaluates the rules of each cluster, previews proposed rules,
 // and writes the report.
-func (c *Checker) check(ctx context.Context, change report.Change, repo *repository, k *kept) (*report.Report, error) {
+func (c *Checker) check(ctx context.Context, repo *repository) (*report.Report, error) {
+	change := repo.change
 	if change.Proposed != nil {
 		repo.asksTime = true // whether the rules ask for the time is not determined
-		return c.proposed(ctx, change, repo, k)
+		return c.proposed(ctx, repo)
 	}
 	repo.trees.Settle()
-	pairs, err := pair(ctx, change, repo, k)
+	pairs, err := pair(ctx, repo)
 	if err != nil {
 		return nil, err
 	}
-	if wanted, err := repo.remote.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := repo.remote.Wanted(); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
 	if change.OnlyDifferences {
@@ -93,25 +96,25 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	}
 	var outcomes []*outcome
 	for _, s := range scopes(repo, pairs) {
-		one, err := judge(ctx, change, s, k)
+		one, err := judge(ctx, s)
 		if err != nil {
 			return nil, err
 		}
 		outcomes = append(outcomes, one)
 	}
 	repo.asksTime = askTime(outcomes)
-	if wanted, err := repo.remote.LookupsWanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := repo.remote.LookupsWanted(); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
 	if err := inEffect(change.Edits, outcomes); err != nil {
 		return nil, err
 	}
 	for _, one := range outcomes {
-		if err := c.foretell(ctx, change, one, k); err != nil {
+		if err := c.foretell(ctx, one); err != nil {
 			return nil, err
 		}
 	}
-	if wanted, err := repo.remote.PreviewWanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := repo.remote.PreviewWanted(); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
 	whom := repo.settings.AllApprovers()
@@ -138,28 +141,26 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		return f.Policy == builtin.Policy && f.Rule == builtin.Refused && f.Origin != nil && engine.IsRule(group, f.Resource.Kind) &&
 			slices.ContainsFunc(out.Errors, func(e report.Problem) bool { return e.Path == f.Origin.Path && e.Line == f.Origin.StartLine })
 	})
-	repo.unmatched().tell(out)
+	repo.tellUnmatched(out)
 	out.Warnings = append(out.Warnings, rendered.ChangedSources(pairs.roots)...)
 	out.Sort(repo.trees.Changed)
 	out.RuleSources = ruleSources(outcomes)
 	out.Resolved = slices.Concat(resolved(outcomes), rendered.ResolvedSources(pairs.roots))
 	if !change.All {
 		out.Bumps, out.MoreBumps = rendered.Bumps(ctx, pairs.sides, pairs.roots, out.Findings)
-	}
-	if !change.All {
 		if out.RootChanges, err = rendered.ByRoot(ctx, pairs.rendered()); err != nil {
 			return nil, err
 		}
-	}
-	if change.Differences && !change.All {
-		if err := pairs.tellDifferences(ctx, out); err != nil {
-			return nil, err
+		if change.Differences {
+			if err := rendered.AddToReport(ctx, pairs.rendered(), out); err != nil {
+				return nil, err
+			}
 		}
 	}
 	pairs.sides.Head.Renderer.SavePlaces(ctx)
 	pairs.sides.Base.Renderer.SavePlaces(ctx)
 	for _, one := range outcomes {
-		one.tellExceptions(out, change)
+		one.tellExceptions(out)
 	}
 	if change.All {
 		whole := len(out.Errors) == 0 && !slices.ContainsFunc(repo.trees.Differences, isChart)
@@ -174,8 +175,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	files := newMaskedFiles(repo.trees)
 	files.read(out)
 	files.cover(out.Findings)
-	var widths map[string]map[int]int
-	out.Excerpts, widths = excerpts(repo.trees, files, out)
+	widths := files.addExcerpts(out)
 	out.Edits = suggestLines(repo.trees.Head.Roots, files, out.Findings, func(f *report.Finding) bool {
 		return out.Suggest || slices.Contains(change.Edits, f.Policy) || slices.Contains(change.Edits, "*")
 	})
@@ -209,3 +209,137 @@ func raise(out *report.Report, s *settings.Settings) {
 
 // isChart reports whether a file makes its folder a Helm chart.
 func isChart(d tree.Difference) bool { return path.Base(d.Path) == "Chart.yaml" }
+
+func (p *pairs) rendered() rendered.Change {
+	return rendered.Change{Pairs: p.list, Changed: p.sides.Trees.Changed, Clusters: p.clusters}
+}
+
+// differences is the report of a change without evaluated rules. It has no findings of policies or of checks without
+// policies. What keeps an object from being deployed at all is an error.
+func differences(ctx context.Context, repo *repository, p *pairs) (_ *report.Report, err error) {
+	out := &report.Report{}
+	p.tell(out)
+	for _, pair := range p.asking {
+		for _, issue := range pair.New.Issues {
+			out.Fail(issueOf(pair.New, issue))
+		}
+	}
+	for _, r := range p.roots {
+		if len(r.Head) > 0 || r.Unseen != nil {
+			continue // the obstacles are reported already
+		}
+		for _, e := range r.Base {
+			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: "the base could " +
+				"not be rendered completely, so the parts of " + r.Name() + " that it lacks count as new: " + e.Message})
+		}
+	}
+	for _, pair := range p.list {
+		if pair.New == nil {
+			continue
+		}
+		for _, issue := range pair.New.Issues {
+			switch {
+			case pair.Earlier() != nil && slices.Contains(pair.Earlier().Issues, issue):
+			case issue.Breaks():
+				out.Fail(issueOf(pair.New, issue))
+			default:
+				out.Warnings = append(out.Warnings, issueOf(pair.New, issue))
+			}
+		}
+	}
+	out.Warnings = append(out.Warnings, repo.standing...)
+	out.Sort(repo.trees.Changed)
+	if err := rendered.AddToReport(ctx, p.rendered(), out); err != nil {
+		return nil, err
+	}
+	if out.RootChanges, err = rendered.ByRoot(ctx, p.rendered()); err != nil {
+		return nil, err
+	}
+	for _, d := range out.Differences {
+		out.Clusters = report.Union(out.Clusters, d.Clusters)
+	}
+	slices.Sort(out.Clusters)
+	p.sides.Head.Renderer.SavePlaces(ctx)
+	p.sides.Base.Renderer.SavePlaces(ctx)
+	files := newMaskedFiles(repo.trees)
+	files.read(out)
+	if err := files.tell(p.secrets); err != nil {
+		return nil, err
+	}
+	mask.Report(out, p.secrets) // the last step, since each earlier step may add values that must be masked
+	return out, nil
+}
+
+func issueOf(r *render.Resource, issue render.Issue) report.Problem {
+	at := r.Origin(issue.Pointer)
+	return report.Problem{Path: at.Path, Line: at.StartLine, Column: at.StartColumn, Message: issue.Message}
+}
+
+// proposed previews a change of another repository from which this repository takes rules, see report.Change.Proposed.
+// It evaluates everything that the head deploys with the rules before and after that change. Both sides have the same
+// tree.
+func (c *Checker) proposed(ctx context.Context, repo *repository) (*report.Report, error) {
+	change, k := repo.change, repo.kept
+	out := &report.Report{All: true}
+	if wanted, err := repo.remote.Wanted(); wanted != nil || err != nil {
+		return &report.Report{Wanted: wanted}, err
+	}
+	_, sources := repo.remote.Sources()
+	secrets := &mask.Values{}
+	clusters := repo.clusters()
+	for _, cluster := range append([]string{""}, repo.settings.ClusterNames()...) {
+		own, has := repo.in(cluster), func(r roots.Root) bool { return slices.Contains(clusters(r), cluster) }
+		before, err := rules.Find(ctx, repo.trees.Rules, own.settings)
+		if err != nil {
+			return nil, err
+		}
+		after, err := rules.Find(ctx, repo.trees.Head, own.proposed)
+		if err != nil {
+			return nil, err
+		}
+		above, err := repo.above(repo.trees.Rules, own.settings)
+		if err != nil {
+			return nil, err
+		}
+		aboveAfter, err := repo.above(repo.trees.Head, own.proposed)
+		if err != nil {
+			return nil, err
+		}
+		if !repo.trees.Head.PolicySources.Instead.Met && !repo.trees.Rules.PolicySources.Instead.Met {
+			continue
+		}
+		out.Concerned = true
+		p, problems, err := preview.Run(ctx, preview.Input{
+			Trees: repo.trees, Before: before, After: after, Now: change.Now, Repository: change.Repository,
+			Branches: change.Branches, Has: has, Graphs: &k.graphs, Renderings: &k.renderings,
+			Limit: c.PreviewTime, Objects: repo.objects, Sources: sources, Secrets: secrets,
+			Organization: above, OrganizationAfter: aboveAfter,
+		})
+		if err != nil {
+			return nil, err
+		}
+		out.Preview = out.Preview.With(p)
+		out.Fail(broughtProblems(before.Problems, slices.Concat(after.Problems, problems))...)
+		out.Fail(unread(before, change.Proposed.Base)...)
+		out.Fail(unread(after, change.Proposed.Head)...)
+	}
+	if wanted, err := repo.remote.Wanted(); wanted != nil || err != nil {
+		return &report.Report{Wanted: wanted}, err
+	}
+	out.ConcludeProposed()
+	var from []report.RemoteSource // others decide by these addresses: masking values of Secrets must not change one
+	if out.Preview != nil {
+		from = out.Preview.RemoteSources
+	}
+	mask.Report(out, secrets)
+	out.RemoteSources = from
+	return out, nil
+}
+
+// unread returns the problems of rules if none of them were read from a revision.
+func unread(found *rules.Sources, revision string) []report.Problem {
+	if slices.ContainsFunc(found.Resolved, func(r report.Resolved) bool { return r.Ref == revision }) {
+		return nil
+	}
+	return found.Problems
+}

@@ -66,7 +66,7 @@ func (c *Checker) Show(ctx context.Context, q report.Query) (out *report.Showing
 	if ctx.Err() == nil {
 		k.renderings.Save()
 	}
-	if wanted, err := from.Wanted(own.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := from.Wanted(); wanted != nil || err != nil {
 		return &report.Showing{Wanted: wanted}, err
 	}
 	return out, nil
@@ -86,28 +86,20 @@ type shower struct {
 
 func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 	out := &report.Showing{}
-	describe := map[report.Show]func(context.Context) (any, error){
-		report.ShowLayout:   func(ctx context.Context) (any, error) { return s.layout(ctx) },
-		report.ShowPolicies: func(ctx context.Context) (any, error) { return s.policies(ctx) },
-	}
-	if describe := describe[s.Show]; describe != nil {
-		v, err := describe(ctx)
-		if err == nil {
-			out.Text, err = json.Marshal(v)
-		}
-		return out, err
-	}
-	if s.Show == report.ShowRoots || s.Show == report.ShowNames {
+	switch s.Show {
+	case report.ShowLayout:
+		return asJSON(s.layout(ctx))
+	case report.ShowPolicies:
+		return asJSON(s.policies(ctx))
+	case report.ShowRoots, report.ShowNames:
 		list, err := s.roots(ctx)
 		if err != nil {
 			return nil, err
 		}
-		var text bytes.Buffer
-		err = output.Write(s.Output, &text, list, output.Options{Color: s.Color, Width: s.Width})
-		out.Text = text.Bytes()
-		for _, r := range list {
-			out.Roots = append(out.Roots, report.ListedRoot{Name: r.Name, Kind: r.Kind})
-		}
+		out.Roots = report.Mapped(list, func(r report.ListedRoot) report.ListedRoot {
+			return report.ListedRoot{Name: r.Name, Kind: r.Kind}
+		})
+		out.Text, err = inFormat(s, list)
 		return out, err
 	}
 	found, err := s.find()
@@ -130,19 +122,30 @@ func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 	case err != nil:
 		return nil, err
 	}
-	for _, p := range append(problems, rendering.Broken()...) {
-		out.Said = append(out.Said, p.Error())
-	}
+	out.Said = report.Mapped(append(problems, rendering.Broken()...), func(e doc.Error) string { return e.Error() })
 	if out.Text, err = s.printed(rendering); err == nil && len(out.Said) == 0 {
 		found.by.CacheText(rendering, name, out.Text)
 	}
 	return out, err
 }
 
+func asJSON(v any, err error) (*report.Showing, error) {
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(v)
+	return &report.Showing{Text: text}, err
+}
+
+// inFormat prints an answer in the requested format.
+func inFormat[V output.Value](s *shower, answer V) ([]byte, error) {
+	var text bytes.Buffer
+	err := output.Write(s.Output, &text, answer, output.Options{Chain: s.Chain, Color: s.Color, Width: s.Width})
+	return text.Bytes(), err
+}
+
 // printed prints the objects of a rendering, or their places.
 func (s *shower) printed(rendering *render.Rendering) ([]byte, error) {
-	var text bytes.Buffer
-	options := output.Options{Chain: s.Chain, Color: s.Color, Width: s.Width}
 	if s.Show == report.ShowObjects {
 		resources := rendering.Resources
 		if s.sorted {
@@ -152,8 +155,7 @@ func (s *shower) printed(rendering *render.Rendering) ([]byte, error) {
 		for i, r := range resources {
 			list[i] = r.Made()
 		}
-		err := output.Write(s.Output, &text, list, options)
-		return text.Bytes(), err
+		return inFormat(s, list)
 	}
 	whole, err := rendering.Whole()
 	if err != nil {
@@ -163,8 +165,7 @@ func (s *shower) printed(rendering *render.Rendering) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = output.Write(s.Output, &text, list, options)
-	return text.Bytes(), err
+	return inFormat(s, list)
 }
 
 // unableError is an error of the query, whose text becomes part of the answer.
@@ -312,7 +313,6 @@ func (s *shower) plain(set *deploy.Set) (*shownRoot, error) {
 	if len(s.Root.Paths) == 0 {
 		return nil, unable("the root must be a path in the repository, or a name listed by \"lintel roots\"")
 	}
-	var first error
 	for _, name := range slices.Compact(append([]string{path.Clean(s.Root.Name)}, s.Root.Paths...)) {
 		root, err := set.Find(name)
 		var ambiguous *deploy.AmbiguousNameError
@@ -322,10 +322,9 @@ func (s *shower) plain(set *deploy.Set) (*shownRoot, error) {
 		case errors.As(err, &ambiguous):
 			return nil, &unableError{err}
 		}
-		first = cmp.Or(first, err)
 	}
 	_, err := set.Find(s.Root.Paths[0])
-	return nil, &unableError{cmp.Or(err, first)}
+	return nil, &unableError{err}
 }
 
 // deployed finds the root that is a folder as deployed by the object named by As.

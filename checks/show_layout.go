@@ -34,9 +34,9 @@ func (s *shower) layout(ctx context.Context) (*report.Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range rules.Documents(found.Policies, false) {
-		out.Policies = append(out.Policies, report.LaidPolicy{Kind: d.Kind, Name: d.Name, Path: d.Path})
-	}
+	out.Policies = report.Mapped(rules.Documents(found.Policies, false), func(d engine.RuleDocument) report.LaidPolicy {
+		return report.LaidPolicy{Kind: d.Kind, Name: d.Name, Path: d.Path}
+	})
 	if s.Before == "" {
 		return out, nil
 	}
@@ -66,7 +66,7 @@ func (s *shower) policies(ctx context.Context) ([]report.Explanation, error) {
 			known[p.PolicyRef] = true
 			about := policies.About(p.PolicyRef)
 			generated := func(rule string) bool { return strings.HasPrefix(rule, "autogen-") }
-			list = append(list, report.Explanation{Kind: report.ExplainPolicy, Name: report.Name(p.Namespace, p.Name),
+			list = append(list, report.Explanation{Kind: report.ExplainPolicy, Name: p.FullName(),
 				About: about.Title, Means: about.Description, Severity: p.Severity, Category: about.Category, Rules: slices.DeleteFunc(p.Rules, generated),
 				Path: p.Path, Line: p.Line})
 		}

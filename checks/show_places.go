@@ -58,11 +58,8 @@ func blamedPlace(p origin.Place, text string) report.BlamedPlace {
 	return out
 }
 
-func blameLinks(p origin.Place) (links []report.BlamedLink) {
-	for _, l := range p.Chain {
-		links = append(links, report.BlamedLink(l))
-	}
-	return links
+func blameLinks(p origin.Place) []report.BlamedLink {
+	return report.Mapped(p.Chain, func(l origin.Link) report.BlamedLink { return report.BlamedLink(l) })
 }
 
 // resourceOf returns the identity of a resource as its text has it.

@@ -20,32 +20,27 @@ import (
 func suggestLines(set *deploy.Set, files *maskedFiles, findings []report.Finding, asked func(*report.Finding) bool,
 ) (edits []report.SourceEdit) {
 	head := set.Tree()
-	byPath := map[string][]int{}
-	var paths []string
-	for i := range findings {
-		f := &findings[i]
+	paths, located := make([]string, len(findings)), []int(nil)
+	for i, f := range findings {
 		if f.Suggestion == nil || f.Origin == nil || f.Origin.Side != report.Head {
 			continue
 		}
-		path, _, err := head.Lookup(f.Origin.Path)
-		if err != nil {
-			continue
+		if path, _, err := head.Lookup(f.Origin.Path); err == nil {
+			paths[i], located = path, append(located, i)
 		}
-		if byPath[path] == nil {
-			paths = append(paths, path)
-		}
-		byPath[path] = append(byPath[path], i)
 	}
-	perPath := make([][]report.SourceEdit, len(paths))
-	deploy.Each(len(paths), func(k int) {
-		data, _, err := head.ReadFile(paths[k])
+	byPath := report.Grouped[[]int](located, func(i int) string { return paths[i] })
+	perPath := make([][]report.SourceEdit, len(byPath))
+	deploy.Each(len(byPath), func(k int) {
+		path := paths[byPath[k][0]]
+		data, _, err := head.ReadFile(path)
 		if err != nil {
 			return
 		}
-		file, reach := review.LinesOf(data), set.Reach([]string{paths[k]}, nil)
+		file, reach := review.LinesOf(data), set.Reach([]string{path}, nil)
 		var wishes []review.Wish
 		var of []int
-		for _, i := range byPath[paths[k]] {
+		for _, i := range byPath[k] {
 			f := &findings[i]
 			w, ok := wish(f)
 			why := "the value that sets it is not known"
@@ -68,16 +63,14 @@ func suggestLines(set *deploy.Set, files *maskedFiles, findings []report.Finding
 				continue
 			}
 			if why = cmp.Or(unwritable(f), why); why != "" {
-				perPath[k] = append(perPath[k], report.SourceEdit{Path: paths[k], Why: why, Findings: []int{i}})
+				perPath[k] = append(perPath[k], report.SourceEdit{Path: path, Why: why, Findings: []int{i}})
 			} else {
 				wishes, of = append(wishes, w), append(of, i)
 			}
 		}
 		for _, j := range file.Together(wishes) {
-			e := report.SourceEdit{Path: paths[k], Diff: j.Diff}
-			for _, i := range j.Of {
-				e.Findings = append(e.Findings, of[i])
-			}
+			e := report.SourceEdit{Path: path, Diff: j.Diff,
+				Findings: report.Mapped(j.Of, func(i int) int { return of[i] })}
 			if e.Diff == nil || files.showable(e.Path, e.Diff) {
 				files.around(&e)
 				perPath[k] = append(perPath[k], e)
@@ -183,11 +176,10 @@ func wish(f *report.Finding) (review.Wish, bool) {
 }
 
 // written returns the text that each edit writes.
-func written(edits []report.SourceEdit) (out []string) {
-	for _, e := range edits {
-		out = append(out, fmt.Sprintf("%q", cmp.Or(e.Diff, &report.Diff{}).Lines()))
-	}
-	return out
+func written(edits []report.SourceEdit) []string {
+	return report.Mapped(edits, func(e report.SourceEdit) string {
+		return fmt.Sprintf("%q", cmp.Or(e.Diff, &report.Diff{}).Lines())
+	})
 }
 
 // unmasked removes the edits whose text was masked after it was written, and those of findings that no longer have a

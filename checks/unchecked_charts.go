@@ -14,6 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -169,12 +170,10 @@ func (p *pairs) mayBeValues(file string) bool {
 	if data == nil {
 		data, err = contents(t.Base.Tree, file)
 	}
-	switch path.Ext(file) {
-	case ".yaml", ".yml", ".json":
-	default:
+	switch {
+	case !graph.IsManifestName(file):
 		return false
-	}
-	if err != nil {
+	case err != nil:
 		return true
 	}
 	documents, err := doc.Parse(file, data, doc.Limits{})
@@ -185,8 +184,7 @@ func (p *pairs) mayBeValues(file string) bool {
 
 // ownFile reports whether a file of a chart is one that Helm reads with any values.
 func ownFile(chart, file string) bool {
-	name := inChart(chart, file)
-	top, _, below := strings.Cut(name, "/")
+	top, _, below := strings.Cut(strings.TrimPrefix(file, chart+"/"), "/")
 	switch top {
 	case "templates", "crds", "charts":
 		return below
@@ -198,32 +196,17 @@ func ownFile(chart, file string) bool {
 
 // forPeople reports whether a file's name says that it is for the chart's authors, readers or tests.
 func forPeople(chart, file string) bool {
-	name := inChart(chart, file)
-	folders := strings.Split(path.Dir(name), "/")
-	if slices.ContainsFunc(folders, func(f string) bool {
-		return slices.Contains([]string{"ci", "test", "tests", "docs", "examples"}, f) // ci: test values of chart-testing
-	}) {
-		return true
-	}
-	base := path.Base(name)
+	dir, base := path.Split(strings.TrimPrefix(file, chart+"/"))
 	stem, _, _ := strings.Cut(base, ".")
-	switch path.Ext(base) {
-	case ".md", ".gotmpl", ".png", ".svg", ".adoc", ".rst":
-		return true
-	}
-	switch strings.ToUpper(stem) {
-	case "README", "NOTES", "LICENSE", "LICENCE", "NOTICE", "OWNERS", "CODEOWNERS", "AUTHORS", "MAINTAINERS",
-		"CHANGELOG", "CONTRIBUTING", "MAKEFILE", "DOCKERFILE", "JUSTFILE", "TILTFILE", "CT", "RENOVATE", "SKAFFOLD",
-		"ARTIFACTHUB-REPO", "ARTIFACTHUB-PKG":
-		return true
-	}
-	return strings.HasPrefix(base, ".")
+	return strings.HasPrefix(base, ".") || slices.Contains(suffixesForPeople, path.Ext(base)) ||
+		slices.Contains(namesForPeople, strings.ToUpper(stem)) ||
+		slices.ContainsFunc(strings.Split(dir, "/"), func(f string) bool { return slices.Contains(foldersForPeople, f) })
 }
 
-// inChart returns the name that a file has in the folder of a chart.
-func inChart(chart, file string) string {
-	if chart == "." {
-		return file
-	}
-	return strings.TrimPrefix(file, chart+"/")
-}
+var (
+	foldersForPeople  = []string{"ci", "test", "tests", "docs", "examples"} // ci: test values of chart-testing
+	suffixesForPeople = []string{".md", ".gotmpl", ".png", ".svg", ".adoc", ".rst"}
+	namesForPeople    = []string{"README", "NOTES", "LICENSE", "LICENCE", "NOTICE", "OWNERS", "CODEOWNERS", "AUTHORS", "MAINTAINERS",
+		"CHANGELOG", "CONTRIBUTING", "MAKEFILE", "DOCKERFILE", "JUSTFILE", "TILTFILE", "CT", "RENOVATE", "SKAFFOLD",
+		"ARTIFACTHUB-REPO", "ARTIFACTHUB-PKG"}
+)

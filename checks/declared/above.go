@@ -5,7 +5,6 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render/deploy"
@@ -80,7 +79,7 @@ func (a *Above) find(ctx context.Context, group, kind string) *namedObjects {
 		}
 		for _, r := range resources {
 			if id := admission.IdentityOf(r.Object); id.Kind == kind && id.Group == group {
-				out.list = append(out.list, entry{id: id, object: apiserver.Received(r.Object), named: true, above: true})
+				out.list = append(out.list, entry{named: true, above: true}.of(r.Object))
 			}
 		}
 	}

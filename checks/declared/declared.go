@@ -11,7 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
@@ -50,8 +52,7 @@ type Objects struct {
 	last      map[Blind]time.Time
 	lacksLast map[roots.Root]bool // roots without such a rendering
 
-	isExternal sync.Map // by root: bool, see deploy.Set.External
-	known      sync.Map // by rootKind: render.Declared
+	known sync.Map // by rootKind: render.Declared
 
 	answers map[query]*released // objects of releases
 	spent   time.Duration       // time spent on rendering releases
@@ -105,11 +106,9 @@ func (d *Objects) AppliesOnServer(root roots.Root, object map[string]any) bool {
 
 // bare drops the data of the resources' places, which takes more memory than the resources.
 func bare(resources []*render.Resource) []*render.Resource {
-	list := make([]*render.Resource, len(resources))
-	for i, r := range resources {
-		list[i] = render.NewResource(r.Object, nil, r.Issues...)
-	}
-	return list
+	return report.Mapped(resources, func(r *render.Resource) *render.Resource {
+		return render.NewResource(r.Object, nil, r.Issues...)
+	})
 }
 
 var _ admission.Cluster = (*Objects)(nil)
@@ -197,7 +196,7 @@ func (d *Objects) open(ctx context.Context, group, kind string) *table {
 		if settings.Under(p, d.context) {
 			if resources, _, _, err := d.set.Renderer.Manifest(p); err == nil {
 				for _, r := range resources {
-					t.named = t.add(t.named, foundEntry{Named: true, Object: r.Object})
+					t.named = t.add(t.named, r.Object, entry{named: true})
 				}
 			}
 		}
@@ -208,12 +207,18 @@ func (d *Objects) open(ctx context.Context, group, kind string) *table {
 	return t
 }
 
-// add adds an object to a list if it is of the table's kind.
-func (t *table) add(list []entry, e foundEntry) []entry {
-	if id := admission.IdentityOf(e.Object); id.Kind == t.kind && id.Group == t.group {
-		list = append(list, e.entry())
+// add adds an object to a list if it is of the table's kind. e is its entry, without the object.
+func (t *table) add(list []entry, object map[string]any, e entry) []entry {
+	if id := admission.IdentityOf(object); id.Kind == t.kind && id.Group == t.group {
+		list = append(list, e.of(object))
 	}
 	return list
+}
+
+// of returns the entry with an object, which gets the defaults of the API server.
+func (e entry) of(object map[string]any) entry {
+	e.id, e.object = admission.IdentityOf(object), apiserver.Received(object)
+	return e
 }
 
 // hide collects the values of Secrets in a list, so that they are masked.
@@ -232,7 +237,7 @@ func (d *Objects) look(ctx context.Context, t *table, w wanted) {
 	d.ofKind(ctx, fresh, t.kind, func(root roots.Root, found render.Declared) {
 		t.looked[root] = nil
 		for i, o := range found.Objects {
-			t.looked[root] = t.add(t.looked[root], foundEntry{Root: root, Object: o, Digest: found.Digests[i], Last: found.Last})
+			t.looked[root] = t.add(t.looked[root], o, entry{root: root, digest: found.Digests[i], last: found.Last})
 		}
 		d.hide(t.looked[root])
 		for _, e := range d.unseen[root] {
@@ -361,4 +366,44 @@ func (d *Objects) Blind() []Blind {
 		list = append(list, d.tip.Blind()...)
 	}
 	return list
+}
+
+// sampleBatch is how many roots are rendered before the bounds are checked again.
+const sampleBatch = 8
+
+// Sample returns resources with the defaults of the API server. It takes those of roots that are rendered already, then
+// renders others in order until a bound is reached. looked is the number of roots that it took, all the number of
+// roots.
+func (d *Objects) Sample(ctx context.Context, maxRoots, maxObjects int) (list []*render.Resource, looked, all int) {
+	every := d.set.All()
+	if d.In != nil {
+		every = slices.DeleteFunc(every, func(r roots.Root) bool { return !d.In(r) })
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	chosen := slices.Concat(slices.Collect(maps.Keys(d.roots)), slices.Collect(maps.Keys(d.looked)))
+	slices.SortFunc(chosen, roots.Compare)
+	chosen = slices.Compact(chosen)
+	others := slices.DeleteFunc(slices.Clone(every), func(root roots.Root) bool { return slices.Contains(chosen, root) })
+	all = len(chosen) + len(others)
+	chosen = append(chosen, others[:min(len(others), maxRoots)]...)
+	seen := map[admission.Identity]bool{}
+	for len(chosen) > 0 && len(list) < maxObjects && ctx.Err() == nil {
+		batch := chosen[:min(len(chosen), sampleBatch)]
+		chosen = chosen[len(batch):]
+		d.render(ctx, batch)
+		for _, root := range batch {
+			if len(list) >= maxObjects {
+				break
+			}
+			looked++
+			for _, r := range d.roots[root] {
+				if id := admission.IdentityOf(r.Object); !seen[id] && len(list) < maxObjects {
+					seen[id] = true
+					list = append(list, render.NewResource(apiserver.Received(r.Object), nil, r.Issues...))
+				}
+			}
+		}
+	}
+	return list, looked, all
 }

@@ -267,20 +267,16 @@ func (a asking) choose(candidates []entry) (admission.Object, bool) {
 				found = append(found, e)
 			}
 		}
-		switch len(found) {
-		case 0:
+		switch {
+		case len(found) == 0:
 			continue
-		case 1:
-			if found[0].unsure != "" {
-				a.unsure(found[0])
-				return nil, false
-			}
-			if !found[0].last.IsZero() && !a.lastKnown(found[0]) {
-				return nil, false
-			}
+		case len(found) > 1:
+			a.unclear(found)
+		case found[0].unsure != "":
+			a.unsure(found[0])
+		case found[0].last.IsZero() || a.lastKnown(found[0]):
 			return found[0].object, true
 		}
-		a.unclear(found)
 		return nil, false
 	}
 	return nil, false
@@ -324,12 +320,8 @@ const maxPlaces = 10
 func (a asking) unclear(found []entry) {
 	id := found[0].id
 	name := id.Kind + " " + report.Name(id.Namespace, id.Name)
-	var places []string
-	for _, e := range found {
-		if !e.named {
-			places = append(places, e.root.Name())
-		}
-	}
+	others := report.Kept(found, func(e entry) bool { return !e.named })
+	places := report.Mapped(others, func(e entry) string { return e.root.Name() })
 	why := fmt.Sprintf("several roots declare %s, and they differ: %s", name, report.Some(places, maxPlaces))
 	if len(places) == 0 {
 		why = fmt.Sprintf("several files of the settings' context declare %s, and they differ", name)
@@ -475,4 +467,33 @@ func (d *Objects) viewed(ctx context.Context, key string, list []entry, of [2]in
 		d.views[key] = v
 	}
 	return v
+}
+
+// Removes implements admission.Changing. What may still be declared where nobody looked is not removed.
+func (d *Objects) Removes(ctx context.Context, group, kind, namespace, name string) bool {
+	a := d.asking(ctx)
+	if a.before {
+		return false
+	}
+	if name == "" {
+		_, none := d.list(ctx, group, kind, namespace)
+		return none && len(d.List(a.Before(ctx), group, kind, namespace)) > 0 && !d.mayStay(ctx, group, kind, namespace, name)
+	}
+	if _, has := d.Get(ctx, group, kind, namespace, name); has || a.Why(name) != nil {
+		return false
+	}
+	_, had := d.Get(a.Before(ctx), group, kind, namespace, name)
+	return had && !d.mayStay(ctx, group, kind, namespace, name)
+}
+
+// mayStay reports whether a root that declared one of the objects of a look-up remains, and is not seen completely now.
+func (d *Objects) mayStay(ctx context.Context, group, kind, namespace, name string) bool {
+	was, _ := d.seen(ctx, group, kind, wanted{name: name})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	unseen := func(e entry) bool { return !e.named && d.set.Has(e.root) && len(d.unseen[e.root]) > 0 }
+	return slices.ContainsFunc(was.order, func(id admission.Identity) bool {
+		asked := is(id, namespace, name) || name == "" && (namespace == "" || id.Namespace == namespace)
+		return asked && slices.ContainsFunc(was.by[id], unseen)
+	})
 }

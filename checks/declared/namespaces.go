@@ -22,7 +22,7 @@ func (d *Objects) orCreated(a asking, name string, find finder) finder {
 			for _, root := range of.set.Into(name) {
 				one := of.set.Deployment(root)
 				if one != nil && one.Created != nil && one.Created.Managed && is(root) && a.hears(root) && (of.In == nil || of.In(root)) {
-					found = append(found, foundEntry{Root: root, Object: of.set.CreatedNamespace(root).Object}.entry())
+					found = append(found, entry{root: root}.of(of.set.CreatedNamespace(root).Object))
 				}
 			}
 		}

@@ -3,11 +3,9 @@ package declared
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -92,13 +90,12 @@ func (d *Objects) lookReleased(ctx context.Context, q query) *released {
 					e.Message, e.Quotes = "cannot be rendered", false
 				}
 				out.blind = append(out.blind, Blind{root, e})
-				why = wordsOf(e)
+				why = e.Error()
 			}
 			for i, o := range found.Objects {
 				if q.asksFor(admission.IdentityOf(o)) {
-					e := foundEntry{Root: root, Object: o, Digest: found.Digests[i], Last: found.Last,
-						Unsure: cmp.Or(why, found.Unsure[i])}
-					out.list = append(out.list, e.entry())
+					e := entry{root: root, digest: found.Digests[i], last: found.Last, unsure: cmp.Or(why, found.Unsure[i])}
+					out.list = append(out.list, e.of(o))
 				}
 			}
 		})
@@ -131,22 +128,6 @@ func (q query) asksFor(id admission.Identity) bool {
 		return q.Namespace == "" || id.Namespace == q.Namespace
 	}
 	return is(id, q.Namespace, q.Name)
-}
-
-// foundEntry is an object as a root has it, in the form in which it is cached.
-type foundEntry struct {
-	Root   roots.Root
-	Named  bool
-	Object map[string]any // without the defaults of the API server
-	Digest string         // equal for equal objects; empty: unknown
-	Unsure string
-	Last   time.Time // day of the last known rendering that has the object
-}
-
-// entry converts the object and adds the defaults of the API server.
-func (e foundEntry) entry() entry {
-	return entry{id: admission.IdentityOf(e.Object), object: apiserver.Received(e.Object), root: e.Root, named: e.Named,
-		unsure: e.Unsure, digest: e.Digest, last: e.Last}
 }
 
 // rootKind identifies the objects of a kind in a root.
@@ -226,15 +207,6 @@ func (d *Objects) warn(root roots.Root, why doc.Error) {
 	}
 }
 
-// wordsOf returns the place of an error and its message.
-func wordsOf(e doc.Error) string {
-	at := e.Path
-	if e.Line > 0 {
-		at = fmt.Sprintf("%s:%d", e.Path, e.Line)
-	}
-	return at + ": " + e.Message
-}
-
 // brought is released, after or before the change. Objects of a root that the change adds answer only look-ups by that
 // root itself.
 func (d *Objects) brought(ctx context.Context, a asking, q query, after bool) *released {
@@ -254,12 +226,7 @@ func (d *Objects) brought(ctx context.Context, a asking, q query, after bool) *r
 
 // ownRelease returns the matching objects of the reviewed object's root if that is external; nil if it is not.
 func (d *Objects) ownRelease(ctx context.Context, a asking, q query, after bool) *released {
-	is, known := d.isExternal.Load(a.root)
-	if !known {
-		is = d.set.IsExternal(a.root)
-		d.isExternal.Store(a.root, is)
-	}
-	if is == false {
+	if !d.set.IsExternal(a.root) {
 		return nil
 	}
 	q.only = a.root

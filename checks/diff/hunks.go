@@ -15,12 +15,6 @@ const around = 3
 // each. A nil version does not exist. Unchanged parts are printed only next to a difference, so the cost depends on its
 // size.
 func Hunks(was, now map[string]any) []report.DiffHunk {
-	if was == nil {
-		was = map[string]any{}
-	}
-	if now == nil {
-		now = map[string]any{}
-	}
 	var w walk
 	w.maps(node{at: &fieldPath{}}, was, now)
 	return w.hunks()
@@ -209,11 +203,7 @@ func (w *walk) texts(n node, was, now string) bool {
 	}
 	old, new = old[1:], new[1:]
 	text := func(list []report.DiffLine) []string {
-		out := make([]string, len(list))
-		for i, l := range list {
-			out[i] = l.Text
-		}
-		return out
+		return report.Mapped(list, func(l report.DiffLine) string { return l.Text })
 	}
 	for _, e := range view.LineEdits(text(old), text(new)) {
 		line := report.DiffLine{}

@@ -86,10 +86,8 @@ func (n node) element(i, index int, value any) node {
 	}
 	key := strconv.Itoa(index)
 	name := "[" + key + "]"
-	if m, ok := value.(map[string]any); ok {
-		if own, ok := m["name"].(string); ok && own != "" {
-			name = "[" + own + "]"
-		}
+	if own := nameOf(value); own != "" {
+		name = "[" + own + "]"
 	}
 	return node{at: &fieldPath{n.at, key, name}, lead: lead + "- ", indent: n.indent + 2}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/view"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
@@ -24,32 +25,31 @@ type placement struct {
 }
 
 func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
-	base, head := s.Trees.Base.Roots, s.Trees.Head.Roots
-	if s.All || !base.Deploying.Any() && !head.Deploying.Any() {
+	if s.All || !s.Base.Deploying.Any() && !s.Head.Deploying.Any() {
 		return at
 	}
 	at.known = true
-	at.chosen = slices.ContainsFunc(head.Options().Include, func(glob string) bool { return glob != "**" })
+	at.chosen = slices.ContainsFunc(s.Head.Options().Include, func(glob string) bool { return glob != "**" })
 	of := s.Placement
 	if of == nil {
 		of = (*deploy.Set).Placement
 	}
 	if inBase {
-		at.before = addressed(of(base, root), base, head)
+		at.before = addressed(of(s.Base, root), s.Base, s.Head)
 	}
 	if inHead {
-		at.after = addressed(of(head, root), base, head)
+		at.after = addressed(of(s.Head, root), s.Base, s.Head)
 	}
-	if at.after.Implied && base.IsDeployed(root.Path) {
+	if at.after.Implied && s.Base.IsDeployed(root.Path) {
 		at.after = deploy.Placement{} // what deployed it is gone
 	}
-	if len(at.before.Clusters) > 0 && len(at.after.Clusters) > 0 && base.IsAdopted(root, head) {
+	if len(at.before.Clusters) > 0 && len(at.after.Clusters) > 0 && s.Base.IsAdopted(root, s.Head) {
 		at.before.Clusters = nil
 	}
 	if inBase && inHead && !at.after.Implied {
 		at.added = without(at.after.Clusters, at.before.Clusters, became)
 	}
-	if inBase && inHead && !at.before.Implied && !slices.ContainsFunc(base.Deployers(root), head.IsUnseen) {
+	if inBase && inHead && !at.before.Implied && !slices.ContainsFunc(s.Base.Deployers(root), s.Head.IsUnseen) {
 		at.removed = without(at.before.Clusters, at.after.Clusters, gitops.Cluster.Becomes)
 	}
 	at.added, at.removed = taken(at.added, at.removed, mayHaveBeen), taken(at.removed, at.added, gitops.Cluster.MayBecome)
@@ -58,13 +58,8 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 
 // addressed returns a placement with the names of clusters whose address is known, so that the two are the same cluster.
 func addressed(p deploy.Placement, sets ...*deploy.Set) deploy.Placement {
-	var list []gitops.Cluster
-	for _, c := range p.Clusters {
-		if c = deploy.Named(c, sets...); !slices.Contains(list, c) {
-			list = append(list, c)
-		}
-	}
-	p.Clusters = list
+	named := report.Mapped(p.Clusters, func(c gitops.Cluster) gitops.Cluster { return deploy.Named(c, sets...) })
+	p.Clusters = report.Union(nil, named)
 	return p
 }
 
@@ -75,10 +70,10 @@ func mayHaveBeen(later, c gitops.Cluster) bool { return c.MayBecome(later) }
 // Clusters lists the clusters that a root is deployed to. A root of the base only counts as deployed where the base
 // deploys it.
 func (s Sides) Clusters(root roots.Root) []gitops.Cluster {
-	if list := s.Trees.Head.Roots.Placement(root).Clusters; len(list) > 0 {
+	if list := s.Head.Placement(root).Clusters; len(list) > 0 {
 		return list
 	}
-	return ClustersIn(s.Trees.Base.Roots, root)
+	return ClustersIn(s.Base, root)
 }
 
 // ClustersIn lists the clusters that a root of one tree is deployed to, or whose folder it is in.
@@ -223,7 +218,6 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 // cluster. The object exists there already, whatever deploys it now. Clusters that only a generator names are unknown
 // and left out. A deletion is in doubt where another root of the head deploys the object from the same file.
 func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
-	base := s.Trees.Base.Roots
 	drop, by, now := map[*Pair]bool{}, map[string][]roots.Root{}, map[string][]roots.Root{}
 	for _, p := range list {
 		if err := s.doubt(ctx, p, now); err != nil {
@@ -235,7 +229,7 @@ func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 		file := p.New.Origin("").Path
 		others, known := by[file]
 		if !known && s.Trees.Base.Blob(file) != "" {
-			others = base.Reach([]string{file}, nil)
+			others = s.Base.Reach([]string{file}, nil)
 		}
 		by[file] = others
 		left := p.clusters
@@ -258,7 +252,7 @@ func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 			left = slices.DeleteFunc(slices.Clone(left), func(c gitops.Cluster) bool { return slices.Contains(at, c) })
 		}
 		if len(left) == 0 {
-			update(&Pair{Root: p.Root, Old: deployersOf(base, p.Root).admitted(had)}, p, drop)
+			update(&Pair{Root: p.Root, Old: deployersOf(s.Base, p.Root).admitted(had)}, p, drop)
 		}
 	}
 	return slices.DeleteFunc(list, func(p *Pair) bool { return drop[p] }), nil
@@ -272,14 +266,14 @@ func (s Sides) doubt(ctx context.Context, p *Pair, by map[string][]roots.Root) e
 	file := p.Old.Origin("").Path
 	others, known := by[file]
 	if !known && s.Trees.Head.Blob(file) != "" {
-		others = s.Trees.Head.Roots.Reach([]string{file}, nil)
+		others = s.Head.Reach([]string{file}, nil)
 	}
 	by[file] = others
 	for _, root := range others {
 		at := s.placement(root, false, true).after.Clusters
 		if root == p.Root || slices.ContainsFunc(p.clusters, func(c gitops.Cluster) bool {
 			return c.By == gitops.ByGenerator || !slices.Contains(at, c)
-		}) || s.Trees.Head.Roots.IsAbandoned(root, s.Trees.Base.Roots) {
+		}) || s.Head.IsAbandoned(root, s.Base) {
 			continue
 		}
 		now, _, err := s.Head.Render(ctx, root)
@@ -328,7 +322,7 @@ func (s Sides) Uncovered(list []*Root) (uncovered []roots.Root) {
 		if !slices.ContainsFunc(r.Pairs, func(p *Pair) bool { return p.Operation == admission.Delete && hasName(p.Old) }) {
 			continue
 		}
-		for _, earlier := range s.Trees.Base.Roots.EarlierSources(r.Root) {
+		for _, earlier := range s.Base.EarlierSources(r.Root) {
 			if !known[earlier] {
 				known[earlier] = true
 				uncovered = append(uncovered, earlier)
@@ -341,8 +335,7 @@ func (s Sides) Uncovered(list []*Root) (uncovered []roots.Root) {
 // uninstalled returns the deployment of a root that is a release which Flux uninstalls; nil: it is none. The release may be
 // installed again.
 func (s Sides) uninstalled(root roots.Root) *deploy.Deployment {
-	base, head := s.Trees.Base.Roots, s.Trees.Head.Roots
-	if one := base.Deployment(root); one != nil && !s.All && base.Uninstalls(one, head) {
+	if one := s.Base.Deployment(root); one != nil && !s.All && s.Base.Uninstalls(one, s.Head) {
 		return one
 	}
 	return nil
@@ -354,12 +347,11 @@ func (s Sides) Stays(p *Pair) bool {
 	if p.Operation != admission.Delete || s.All {
 		return false
 	}
-	base, head := s.Trees.Base.Roots, s.Trees.Head.Roots
-	list := base.Deployers(p.Root)
+	list := s.Base.Deployers(p.Root)
 	return len(list) > 0 && !slices.ContainsFunc(list, func(d *deploy.Deployment) bool {
-		now := head.Counterpart(d)
+		now := s.Head.Counterpart(d)
 		if now == nil || now.Name != d.Name {
-			outlives := now == nil && base.Outlives(d, head) && !s.Trees.Changed(p.Old.Origin("").Path) // and still deploys it
+			outlives := now == nil && s.Base.Outlives(d, s.Head) && !s.Trees.Changed(p.Old.Origin("").Path) // and still deploys it
 			return !outlives && !cmp.Or(now, d).Lasts && !d.Keeps(p.Old.Object, true)
 		}
 		return !now.Keeps(p.Old.Object, false)

@@ -11,12 +11,10 @@ import (
 )
 
 // Problems converts errors of rendering to problems of a report. words is put before each message.
-func Problems(words string, list ...doc.Error) (problems []report.Problem) {
-	for _, e := range list {
-		problems = append(problems, report.Problem{Path: e.Path, Line: e.Line, Column: e.Column, Message: words + e.Message,
-			Quotes: e.Quotes})
-	}
-	return problems
+func Problems(words string, list ...doc.Error) []report.Problem {
+	return report.Mapped(list, func(e doc.Error) report.Problem {
+		return report.Problem{Path: e.Path, Line: e.Line, Column: e.Column, Message: words + e.Message, Quotes: e.Quotes}
+	})
 }
 
 // CauseOf converts an error of rendering to the cause of an unchecked part or of an undecided result.
@@ -40,17 +38,13 @@ func Failures(list []*Root) []report.Problem {
 			if stopped[p] == nil {
 				order = append(order, p)
 			}
-			if !slices.Contains(stopped[p], r.Name()) {
-				stopped[p] = append(stopped[p], r.Name())
-			}
+			stopped[p] = report.Union(stopped[p], []string{r.Name()})
 		}
 	}
 	for i, p := range order {
-		names := stopped[p]
-		if len(names) == 1 {
-			continue
+		if names := stopped[p]; len(names) > 1 {
+			order[i].Message += fmt.Sprintf(" (this stops %d roots: %s)", len(names), report.Some(names, fewRoots))
 		}
-		order[i].Message += fmt.Sprintf(" (this stops %d roots: %s)", len(names), report.Some(names, fewRoots))
 	}
 	return order
 }
@@ -91,7 +85,7 @@ func (s Sides) Takes(e doc.Error, had bool) bool {
 // Gone lists the errors of those roots in list that the head does not have.
 func (s Sides) Gone(list []*Root) (gone []Wrong) {
 	for _, r := range list {
-		if len(r.Base) > 0 && !s.Trees.Head.Roots.Has(r.Root) {
+		if len(r.Base) > 0 && !s.Head.Has(r.Root) {
 			gone = append(gone, wrongs(r.Path, r.Base)...)
 		}
 	}
@@ -99,24 +93,18 @@ func (s Sides) Gone(list []*Root) (gone []Wrong) {
 }
 
 func wrongs(root string, list []doc.Error) []Wrong {
-	out := make([]Wrong, len(list))
-	for i, e := range list {
-		out[i] = wrong(root, e)
-	}
-	return out
+	return report.Mapped(list, func(e doc.Error) Wrong { return wrong(root, e) })
 }
 
 var numbered = regexp.MustCompile(`\b(line|column) \d+`)
+
+// WithoutLines returns a message without the numbers of lines and columns in it.
+func WithoutLines(message string) string { return numbered.ReplaceAllString(message, "$1") }
 
 func wrong(root string, e doc.Error) Wrong {
 	file, err := filepath.Rel(root, e.Path)
 	if err != nil {
 		file = e.Path
 	}
-	return Wrong{filepath.ToSlash(file), numbered.ReplaceAllString(e.Message, "$1")}
-}
-
-// brought lists the errors of rendering the head that the base does not have.
-func (r *Root) brought() (list []Obstacle) {
-	return slices.DeleteFunc(r.Obstacles(nil), func(o Obstacle) bool { return o.Before })
+	return Wrong{filepath.ToSlash(file), WithoutLines(e.Message)}
 }

@@ -98,11 +98,9 @@ func (o *RemoteSources) Apply(bytes int64, files int, allow []string) {
 	if objects := o.opened.Load(); objects != nil {
 		o.limit(objects)
 	}
-	if o.ask == nil || o.head == nil {
-		return
+	if o.allow = allow; o.ask != nil {
+		o.head.Ask(o.answer)
 	}
-	o.allow = allow
-	o.head.Ask(o.answer)
 }
 
 // answer returns the result for a want that report.Sources.Ask knows.
@@ -156,15 +154,11 @@ func (o *RemoteSources) Lookups() (base, head *remote.Sources) { return o.lookup
 func (o *RemoteSources) Preview() *remote.Sources { return o.preview }
 
 // Wanted returns a remote.Request for the sources that must be fetched before there can be a result; nil if there are
-// none. allow is sources.allow of the settings.
-func (o *RemoteSources) Wanted(allow []string) (json.RawMessage, error) {
-	return o.request(allow, o.Sources)
-}
+// none.
+func (o *RemoteSources) Wanted() (json.RawMessage, error) { return o.request(o.Sources()) }
 
 // LookupsWanted is Wanted for objects that policies look up.
-func (o *RemoteSources) LookupsWanted(allow []string) (json.RawMessage, error) {
-	return o.request(allow, o.Lookups)
-}
+func (o *RemoteSources) LookupsWanted() (json.RawMessage, error) { return o.request(o.Lookups()) }
 
 // PreviewWants reports whether PreviewWanted returns a request.
 func (o *RemoteSources) PreviewWants() bool {
@@ -172,27 +166,22 @@ func (o *RemoteSources) PreviewWants() bool {
 }
 
 // PreviewWanted is Wanted for a preview.
-func (o *RemoteSources) PreviewWanted(allow []string) (json.RawMessage, error) {
+func (o *RemoteSources) PreviewWanted() (json.RawMessage, error) {
 	if !o.PreviewWants() {
 		return nil, nil
 	}
-	var list []remote.Asked
-	for _, w := range o.preview.Wanted() {
-		list = append(list, remote.Asked{Want: w, Preview: true})
-	}
-	return json.Marshal(remote.Request{Wants: list, Allow: allow})
+	list := report.Mapped(o.preview.Wanted(), func(w remote.Want) remote.Asked { return remote.Asked{Want: w, Preview: true} })
+	return json.Marshal(remote.Request{Wants: list, Allow: o.allow})
 }
 
-func (o *RemoteSources) request(allow []string, of func() (base, head *remote.Sources)) (json.RawMessage, error) {
+func (o *RemoteSources) request(base, head *remote.Sources) (json.RawMessage, error) {
 	if o.last {
 		return nil, nil
 	}
-	base, head := of()
 	shared := base.Wanted()
-	list := make([]remote.Asked, 0, len(shared))
-	for _, w := range shared {
-		list = append(list, remote.Asked{Want: w, Base: true, Given: base.IsGiven(w)})
-	}
+	list := report.Mapped(shared, func(w remote.Want) remote.Asked {
+		return remote.Asked{Want: w, Base: true, Given: base.IsGiven(w)}
+	})
 	for _, w := range head.Wanted() {
 		if !slices.Contains(shared, w) {
 			list = append(list, remote.Asked{Want: w, Given: head.IsGiven(w)})
@@ -201,5 +190,5 @@ func (o *RemoteSources) request(allow []string, of func() (base, head *remote.So
 	if len(list) == 0 {
 		return nil, nil
 	}
-	return json.Marshal(remote.Request{Wants: list, Allow: allow})
+	return json.Marshal(remote.Request{Wants: list, Allow: o.allow})
 }

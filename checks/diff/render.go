@@ -20,8 +20,8 @@ import (
 // Sides renders both sides of a change. It is safe for concurrent use.
 type Sides struct {
 	Trees      *Trees
-	Base, Head *deploy.Set
-	All        bool // everything in the head counts as created; the base is not rendered
+	Base, Head *deploy.Set // the roots of Trees
+	All        bool        // everything in the head counts as created; the base is not rendered
 
 	// Placement returns where a root of one side is deployed; nil: deploy.Set.Placement.
 	Placement func(*deploy.Set, roots.Root) deploy.Placement
@@ -55,10 +55,10 @@ func (r *Root) Renderings() (was, now *render.Rendering) { return r.was, r.now }
 // Reached lists the roots of either side that the change affects; with All, all roots of the head.
 func (s Sides) Reached() []roots.Root {
 	if s.All {
-		return s.Trees.Head.Roots.All()
+		return s.Head.All()
 	}
 	paths, links := s.Trees.Touched()
-	return deploy.Between(s.Trees.Base.Roots, s.Trees.Head.Roots, paths, links)
+	return deploy.Between(s.Base, s.Head, paths, links)
 }
 
 // Standalone renders affected kustomizations of the head that are no roots and have no known deployer (see
@@ -69,13 +69,13 @@ func (s Sides) Standalone(ctx context.Context, known []*Root) (list []*Root, _ e
 	if s.All {
 		return nil, nil
 	}
-	for _, root := range s.Trees.Head.Roots.Standalone(s.Trees.Touched()) {
+	for _, root := range s.Head.Standalone(s.Trees.Touched()) {
 		if slices.ContainsFunc(known, func(r *Root) bool { return r.Root == root }) {
 			continue
 		}
 		out := &Root{Root: root}
 		var before []*render.Resource
-		if f, err := s.Trees.Base.Roots.Kustomization(root.Path); f != nil && err == nil {
+		if f, err := s.Base.Kustomization(root.Path); f != nil && err == nil {
 			old, problems, err := s.Base.Render(ctx, root)
 			if err != nil {
 				return nil, err
@@ -94,7 +94,7 @@ func (s Sides) Standalone(ctx context.Context, known []*Root) (list []*Root, _ e
 			list = append(list, out)
 		}
 		for _, p := range out.Pairs {
-			p.Old, p.New = deployers{}.admitted(p.Old), deployers{}.admitted(p.New)
+			p.Old, p.New = deployers{nil}.admitted(p.Old), deployers{nil}.admitted(p.New)
 		}
 	}
 	return list, nil
@@ -104,22 +104,22 @@ func (s Sides) Standalone(ctx context.Context, known []*Root) (list []*Root, _ e
 // errors of the repository and of the context.
 func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	out := &Root{Root: root}
-	inBase, inHead := !s.All && s.Trees.Base.Roots.Has(root), s.Trees.Head.Roots.Has(root)
-	if !inHead && inBase && (s.Trees.Base.Roots.IsAdopted(root, s.Trees.Head.Roots) || s.released(root)) {
+	inBase, inHead := !s.All && s.Base.Has(root), s.Head.Has(root)
+	if !inHead && inBase && (s.Base.IsAdopted(root, s.Head) || s.released(root)) {
 		inBase = false // nothing deployed it
 	}
-	if inHead && !s.All && s.Trees.Head.Roots.IsAbandoned(root, s.Trees.Base.Roots) {
+	if inHead && !s.All && s.Head.IsAbandoned(root, s.Base) {
 		if inHead = false; !inBase { // what the base deploys is deleted
 			return out, nil
 		}
 	}
 	at := s.placement(root, inBase, inHead)
 	var before []*render.Resource
-	was, as := deployers{nil}, deployersOf(s.Trees.Head.Roots, root)
+	was, as := deployers{nil}, deployersOf(s.Head, root)
 	var uninstalled *deploy.Deployment
 	if inBase {
 		uninstalled = s.uninstalled(root)
-		was = deployersOf(s.Trees.Base.Roots, root)
+		was = deployersOf(s.Base, root)
 		old, problems, err := s.Base.Render(ctx, root)
 		if err != nil {
 			return nil, err
@@ -146,7 +146,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		}
 	}
 	var after []*render.Resource
-	if remains := inBase && len(at.before.Clusters) == 0 && s.Trees.Head.Roots.HasFormer(s.Trees.Base.Roots, root); inHead || remains {
+	if remains := inBase && len(at.before.Clusters) == 0 && s.Head.HasFormer(s.Base, root); inHead || remains {
 		now, problems, err := s.now(ctx, root, remains)
 		if err != nil {
 			return nil, err
@@ -171,11 +171,11 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		case root.Kind == roots.Folder:
 			gone := missing(after)
 			before = slices.DeleteFunc(slices.Clone(before), func(r *render.Resource) bool { return in(problems, r) && gone(r) })
-		case len(out.brought()) > 0:
+		case slices.ContainsFunc(out.Obstacles(nil), func(o Obstacle) bool { return !o.Before }):
 			before = Both(before, after)
 		}
 	}
-	unseen := inBase && !inHead && s.Trees.Head.Roots.Unseen(s.Trees.Base.Roots, root)
+	unseen := inBase && !inHead && s.Head.Unseen(s.Base, root)
 	if !unseen {
 		out.Pairs = at.pairs(root, withNamespace(before, s.Base, root), withNamespace(after, s.Head, root), s.All || uninstalled != nil)
 	}
@@ -195,7 +195,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 	case !inHead: // an object that another root has now has moved there
 		out.Moved = Pairs(root, Both(before, after), nil, false)
 	case root.Kind == roots.Folder:
-		out.Moved = Pairs(root, outside(Both(before, after), s.Trees.Head.Roots.Files(root)), nil, false)
+		out.Moved = Pairs(root, outside(Both(before, after), s.Head.Files(root)), nil, false)
 	}
 	unsent := func(p *Pair) bool {
 		p.uninstalled = p.Old != nil && !p.Old.Created && uninstalled != nil && !uninstalled.Keeps(p.Old.Object, true)
@@ -212,8 +212,8 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 // released reports whether the base deploys a chart nowhere, and the head has it in releases only. What it prints by itself was in
 // no cluster.
 func (s Sides) released(root roots.Root) bool {
-	return root.Kind == roots.Chart && root.Object == "" && len(s.Trees.Base.Roots.Placement(root).Clusters) == 0 &&
-		s.Trees.Head.Blob(path.Join(root.Path, "Chart.yaml")) != "" && s.Trees.Head.Roots.Deploying.Any()
+	return root.Kind == roots.Chart && root.Object == "" && len(s.Base.Placement(root).Clusters) == 0 &&
+		s.Trees.Head.Blob(path.Join(root.Path, "Chart.yaml")) != "" && s.Head.Deploying.Any()
 }
 
 // concernsMore reports whether the change touches a file that a root names and that its partial rendering did not read, as something
@@ -222,7 +222,7 @@ func (s Sides) concernsMore(root roots.Root, partial *render.Rendering) bool {
 	paths, _ := s.Trees.Touched()
 	return slices.ContainsFunc(paths, func(p string) bool {
 		_, read := partial.Reads[p]
-		return !read && slices.ContainsFunc([]*deploy.Set{s.Trees.Base.Roots, s.Trees.Head.Roots}, func(set *deploy.Set) bool {
+		return !read && slices.ContainsFunc([]*deploy.Set{s.Base, s.Head}, func(set *deploy.Set) bool {
 			return set.NamesFile(root, p)
 		})
 	})
@@ -243,22 +243,17 @@ func withNamespace(list []*render.Resource, set *deploy.Set, root roots.Root) []
 // deployers are what deploys a root; nil stands for an unknown one.
 type deployers []*gitops.Deployment
 
-func deployersOf(set *deploy.Set, root roots.Root) (list deployers) {
-	for _, d := range set.Deployers(root) {
-		list = append(list, &d.Deployment)
-	}
+func deployersOf(set *deploy.Set, root roots.Root) deployers {
+	list := report.Mapped(set.Deployers(root), func(d *deploy.Deployment) *gitops.Deployment { return &d.Deployment })
 	if len(list) == 0 {
-		list = deployers{nil}
+		return deployers{nil}
 	}
 	return list
 }
 
 // phases returns what each deployer does with a resource.
-func (list deployers) phases(r *render.Resource) (out []gitops.Phase) {
-	for _, d := range list {
-		out = append(out, d.Phase(r.Object))
-	}
-	return out
+func (list deployers) phases(r *render.Resource) []gitops.Phase {
+	return report.Mapped(list, func(d *gitops.Deployment) gitops.Phase { return d.Phase(r.Object) })
 }
 
 // sent limits a pair to what the deployers of both sides send to the cluster, and reports whether that is anything. An
@@ -309,11 +304,7 @@ func (list deployers) admitted(r *render.Resource) *render.Resource {
 	if r == nil {
 		return nil
 	}
-	object := r.Object
-	if len(list) > 0 {
-		object = list[0].Owned(object)
-	}
-	return r.Admitted(apiserver.Received(object))
+	return r.Admitted(apiserver.Received(list[0].Owned(r.Object)))
 }
 
 // Work returns the counts of renderings so far.

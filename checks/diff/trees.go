@@ -3,7 +3,6 @@
 package diff
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -62,8 +61,7 @@ func (i *Instead) of(w remote.Want) (remote.Want, bool) {
 // Want returns the want of a source of policies. A repository named "owner/name" is on Host. The address of a file is a
 // want for that file.
 func (e PolicySources) Want(s report.PolicySource) remote.Want {
-	if s.Path == "" && s.Ref == "" && strings.HasPrefix(s.Repository, "https://") &&
-		slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(s.Repository)) {
+	if s.Path == "" && s.Ref == "" && strings.HasPrefix(s.Repository, "https://") && graph.IsManifestName(s.Repository) {
 		return remote.Want{Kind: remote.File, URL: s.Repository}
 	}
 	w := remote.Want{Kind: remote.Git, URL: s.Repository, Ref: s.Ref}

@@ -6,9 +6,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Objects are parsed by one of two parsers. A small one for the style that tools print (kustomize, helm, kubectl: block
@@ -184,11 +190,124 @@ func (p *part) lines() [][]rune {
 
 // document returns the object with its lines, counted from the beginning of the part; false if it is not found.
 func (p *placed) document() (policy.Document, bool) {
-	if p.part.docs == nil {
+	if p.part.docs == nil { // the fast parser keeps no lines
 		p.part.docs, _ = rules.File{Data: []byte(p.part.text)}.Documents() // errors were reported before
 	}
 	if p.index >= len(p.part.docs) {
 		return policy.Document{}, false
 	}
 	return p.part.docs[p.index], true
+}
+
+// placing finds where the fields of an object are written.
+type placing struct {
+	at  *placed
+	doc policy.Document // set by of
+}
+
+// of returns the places of fields; nil if they cannot be found.
+func (p *placing) of(fields []string) []report.EvaluationPlace {
+	var ok bool
+	if p.doc, ok = p.at.document(); !ok {
+		return nil
+	}
+	return report.Mapped(fields, p.place)
+}
+
+// place returns the place of one field: its value, or the key of a value of several lines, or the nearest parent of a
+// missing field.
+func (p *placing) place(field string) report.EvaluationPlace {
+	out := report.EvaluationPlace{Field: field}
+	key, value := p.doc.Node, p.doc.Node
+	for token := range jsonpointer.Tokens(field) {
+		k, v := child(value, token)
+		if v == nil {
+			out.Missing = true
+			break
+		}
+		key, value = k, v
+	}
+	at, end := key, 0
+	switch {
+	case key == p.doc.Node: // for the whole object, its kind is more informative than its first line
+		if k, v := child(value, "kind"); v != nil {
+			at, end = k, k.Column+utf8.RuneCountInString(k.Value)
+		}
+	case value.Kind == yaml.ScalarNode && !out.Missing:
+		if n := p.endOf(value); n > 0 {
+			at, end = value, n
+		}
+	}
+	if end == 0 && at.Kind == yaml.ScalarNode {
+		end = p.endOf(at)
+	}
+	out.Line, out.Column, out.EndColumn = p.at.part.line+at.Line, at.Column, end
+	return out
+}
+
+// child returns the key or list item for a token, and the value; nil if there is none.
+func child(n *yaml.Node, token string) (key, value *yaml.Node) {
+	if i, ok := jsonpointer.Index(token, len(n.Content)); ok && n.Kind == yaml.SequenceNode {
+		return n.Content[i], n.Content[i]
+	}
+	return doc.Field(n, token)
+}
+
+// endOf returns the column after a scalar on one line; 0 for other nodes.
+func (p *placing) endOf(n *yaml.Node) int {
+	lines := p.at.part.lines()
+	if n.Line < 1 || n.Line > len(lines) || n.Column < 1 || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		return 0
+	}
+	row := lines[n.Line-1]
+	if n.Column > len(row) {
+		return 0
+	}
+	start, end := doc.Columns(row, n.Column, n)
+	if start != n.Column || n.Value == "" && n.Style == 0 {
+		return 0
+	}
+	return end
+}
+
+// unmeasured removes columns that reveal the length of a Secret's values.
+func unmeasured(apiVersion string, places []report.EvaluationPlace) {
+	for i := range places {
+		if mask.InData(apiVersion, places[i].Field) {
+			places[i].EndColumn = 0
+		}
+	}
+}
+
+// Limits of the shown lines around the places of results.
+const (
+	maxExcerpts = 20
+	around      = 2
+)
+
+// excerpt stores the masked lines around the places of a result.
+func (r *recorder) excerpt(path string, p *placing, places []report.EvaluationPlace) {
+	if r.shown >= maxExcerpts || len(places) == 0 {
+		return
+	}
+	r.shown++
+	part := p.at.part
+	if r.masked.of != part { // a list can hold thousands of objects
+		r.masked.of, r.masked.rows = part, mask.Read(path, []byte(part.text), mask.Plain).Lines()
+	}
+	rows := r.masked.rows
+	if r.Excerpts == nil {
+		r.Excerpts = map[string]map[int]string{}
+	}
+	if r.Excerpts[path] == nil {
+		r.Excerpts[path] = map[int]string{}
+	}
+	for _, place := range places[:min(len(places), maxExcerpts)] {
+		at := place.Line - part.line
+		for n := max(1, at-around); n <= min(len(rows), at+around); n++ {
+			if row := strings.TrimSuffix(rows[n-1], "\r"); n < len(rows) || row != "" {
+				r.Excerpts[path][part.line+n] = row
+			}
+		}
+	}
 }

@@ -3,10 +3,16 @@ package eval
 import (
 	"cmp"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -44,9 +50,7 @@ func NewReviewer(s Setup) *Reviewer {
 	if s.Values == nil {
 		return r
 	}
-	for _, p := range s.Policies.List() {
-		r.names = append(r.names, p.Name)
-	}
+	r.names = report.Mapped(s.Policies.List(), func(p engine.PolicyInfo) string { return p.Name })
 	all := []map[string]any{s.Values.GlobalValues}
 	for _, p := range s.Values.Policies {
 		for _, res := range p.Resources {
@@ -113,11 +117,92 @@ func (r *Reviewer) ask(v Review, ask asking) (out []engine.Result, traces []engi
 		out = append(out, slices.DeleteFunc(results, func(r engine.Result) bool { return other(r.Policy.Name) })...)
 		traces = append(traces, slices.DeleteFunc(why, func(t engine.Trace) bool { return other(t.Policy.Name) })...)
 	}
-	slices.SortStableFunc(traces, func(a, b engine.Trace) int {
-		return cmp.Compare(slices.Index(r.names, a.Policy.Name), slices.Index(r.names, b.Policy.Name))
-	})
-	slices.SortStableFunc(out, func(a, b engine.Result) int {
-		return cmp.Compare(slices.Index(r.names, a.Policy.Name), slices.Index(r.names, b.Policy.Name))
-	})
+	order := func(a, b engine.PolicyRef) int { return slices.Index(r.names, a.Name) - slices.Index(r.names, b.Name) }
+	slices.SortStableFunc(traces, func(a, b engine.Trace) int { return order(a.Policy, b.Policy) })
+	slices.SortStableFunc(out, func(a, b engine.Result) int { return order(a.Policy, b.Policy) })
 	return out, traces
+}
+
+// request builds the admission request, with the values that are parts of it.
+func (r *Reviewer) request(v Review, values map[string]any) *admission.Request {
+	o := v.Object
+	for k, value := range values {
+		if path, ok := strings.CutPrefix(k, "request.object."); ok {
+			if fields := pathOf(path); fields != nil {
+				o = runtime.DeepCopyJSON(o)
+				_ = unstructured.SetNestedField(o, value, fields...) // a path through a scalar sets nothing, as in Kyverno
+			}
+		}
+	}
+	operation := cmp.Or(v.Operation, admission.Create)
+	if s, ok := values["request.operation"].(string); ok && v.Operation == "" {
+		operation = admission.Operation(s)
+	}
+	req := r.User.Request(operation)
+	req.Object = o
+	switch req.Operation {
+	case admission.Update:
+		req.OldObject = v.Old
+		if v.Operation == "" {
+			req.OldObject = o // an update by a values file changes nothing, as in Kyverno
+		}
+	case admission.Delete:
+		req.Object, req.OldObject = nil, o
+	}
+	r.Values.subresource(req)
+	req.Namespace = r.namespace(admission.IdentityOf(o).Namespace)
+	return req
+}
+
+// pathOf splits a dotted path; parts with dots stand in double quotes.
+func pathOf(path string) []string {
+	reader := csv.NewReader(strings.NewReader(path))
+	reader.Comma = '.'
+	fields, err := reader.Read()
+	if err != nil {
+		return nil
+	}
+	return fields
+}
+
+// namespace is the Namespace of a name as it is declared, with the labels that the values give it.
+func (r *Reviewer) namespace(name string) admission.Object {
+	if name == "" {
+		return nil
+	}
+	known := r.AnyNamespace
+	labels := map[string]any{}
+	out := admission.Object{}
+	meta := map[string]any{}
+	declare := func(o admission.Object) {
+		known = true
+		maps.Copy(out, o)
+		if m, ok := o["metadata"].(map[string]any); ok {
+			maps.Copy(meta, m)
+			if l, ok := m["labels"].(map[string]any); ok {
+				maps.Copy(labels, l)
+			}
+		}
+	}
+	if !r.AnyNamespace {
+		labels["kubernetes.io/metadata.name"] = name // which the API server sets
+		known = name == "default"                    // which every cluster has
+	}
+	for _, n := range r.Namespaces {
+		if admission.IdentityOf(n).Name == name {
+			declare(n)
+		}
+	}
+	if n, ok := r.Cluster.get("", "Namespace", "", name); ok {
+		declare(n)
+	}
+	for _, n := range r.Values.namespaces(name) {
+		declare(n)
+	}
+	if !known {
+		return nil
+	}
+	meta["name"], meta["labels"] = name, labels
+	out["apiVersion"], out["kind"], out["metadata"] = "v1", "Namespace", meta
+	return out
 }

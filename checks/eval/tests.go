@@ -3,15 +3,18 @@ package eval
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io/fs"
 	"path"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -89,4 +92,130 @@ func RunTests(ctx context.Context, in TestInput) (*report.TestRun, error) {
 	}
 	mask.Texts(out, secrets)
 	return out, nil
+}
+
+// test is one document of a test file (apis/v1alpha1/test.go and test_result.go of Kyverno). Payloads, responses
+// and the other fields that are decoded to anything belong to policies that are not evaluated before merge.
+type test struct {
+	APIVersion       string        `json:"apiVersion"`
+	Kind             string        `json:"kind"`
+	Metadata         any           `json:"metadata"`
+	Policies         []string      `json:"policies"`
+	Resources        []string      `json:"resources"`
+	TargetResources  []string      `json:"targetResources"`
+	ParamResources   []string      `json:"paramResources"`
+	Exceptions       []string      `json:"exceptions"`
+	Variables        string        `json:"variables"`
+	Values           *Values       `json:"values"` // wins over Variables
+	UserInfo         string        `json:"userinfo"`
+	Context          string        `json:"context"`
+	ClusterResources []string      `json:"clusterResources"`
+	JSONPayload      any           `json:"jsonPayload"`
+	JSONPayloads     any           `json:"jsonPayloads"`
+	HTTPPayloads     any           `json:"httpPayloads"`
+	EnvoyPayloads    any           `json:"envoyPayloads"`
+	APICallResponses any           `json:"apiCallResponses"`
+	GlobalContext    any           `json:"globalContextEntries"`
+	Checks           any           `json:"checks"`
+	Results          []expectation `json:"results"`
+}
+
+// expectation is one entry of "results".
+type expectation struct {
+	Policy                string        `json:"policy"`
+	Rule                  string        `json:"rule"`
+	Result                report.Result `json:"result"`
+	Kind                  string        `json:"kind"`
+	Resources             []string      `json:"resources"` // "name" or "namespace/name"
+	ResourceSpecs         any           `json:"resourceSpecs"`
+	PatchedResources      string        `json:"patchedResources"`
+	GeneratedResource     string        `json:"generatedResource"`
+	GeneratedResources    []string      `json:"generatedResources"`
+	CloneSourceResource   string        `json:"cloneSourceResource"`
+	FailOnMissing         bool          `json:"failOnMissingResources"`
+	Operation             string        `json:"operation"`
+	ValidatingPolicy      bool          `json:"isValidatingPolicy"`
+	MutatingPolicy        bool          `json:"isMutatingPolicy"`
+	GeneratingPolicy      bool          `json:"isGeneratingPolicy"`
+	DeletingPolicy        bool          `json:"isDeletingPolicy"`
+	ImageValidatingPolicy bool          `json:"isImageValidatingPolicy"`
+	ValidatingAdmission   bool          `json:"isValidatingAdmissionPolicy"`
+	MutatingAdmission     bool          `json:"isMutatingAdmissionPolicy"`
+}
+
+// expectable are the results that a test can expect.
+var expectable = []report.Result{report.Error, report.Fail, report.Pass, report.Skip, report.Warn}
+
+// uncovered adds the rules of a policy as not reached by any row.
+func (p *policyFile) uncovered(d policy.Document) {
+	if !p.inUse {
+		return
+	}
+	one := report.RuleCoverage{Policy: report.Name(d.Namespace, d.Name), Path: d.Path, Line: d.Line, Results: []report.Result{}}
+	if len(p.written) == 0 {
+		p.coverage = []report.RuleCoverage{one}
+	}
+	for i, rule := range p.written {
+		if slices.Contains(p.evaluated, rule) {
+			one.Rule = rule
+			one.Line, _ = d.Position(fmt.Sprintf("/spec/rules/%d", i))
+			p.coverage = append(p.coverage, one)
+		}
+	}
+}
+
+// cover notes that a row compared an answer.
+func (c *loaded) cover(a *answer) {
+	for i := range c.policies {
+		p := &c.policies[i]
+		if p.name != a.Policy.Name || p.path != a.Policy.Path || p.kind != a.Policy.Kind {
+			continue
+		}
+		for j := range p.coverage {
+			if one := &p.coverage[j]; one.Rule == "" || formOf(one.Rule, a.Rule) {
+				one.Results = with(one.Results, a.status)
+				one.Mutates = one.Mutates || a.Mutation
+			}
+		}
+	}
+}
+
+// maxRuleName is the maximum length of the name of a generated rule; longer names are cut.
+const maxRuleName = 63
+
+// formOf reports whether a rule is the written one, or generated from it for pod controllers.
+func formOf(written, rule string) bool {
+	return slices.ContainsFunc([]string{written, "autogen-" + written, "autogen-cronjob-" + written}, func(name string) bool {
+		return name == rule || len(rule) == maxRuleName && name[:min(len(name), maxRuleName)] == rule
+	})
+}
+
+// with returns a sorted list with one more result, each once.
+func with(list []report.Result, one report.Result) []report.Result {
+	i, found := slices.BinarySearch(list, one)
+	if found {
+		return list
+	}
+	return slices.Insert(slices.Clone(list), i, one)
+}
+
+// merged is the coverage of rules that several tests name.
+func merged(list []report.RuleCoverage) (out []report.RuleCoverage) {
+	slices.SortStableFunc(list, func(a, b report.RuleCoverage) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Policy, b.Policy),
+			cmp.Compare(a.Rule, b.Rule))
+	})
+	for _, one := range list {
+		last := len(out) - 1
+		if last < 0 || out[last].Path != one.Path || out[last].Line != one.Line || out[last].Policy != one.Policy ||
+			out[last].Rule != one.Rule {
+			out = append(out, one)
+			continue
+		}
+		for _, r := range one.Results {
+			out[last].Results = with(out[last].Results, r)
+		}
+		out[last].Mutates = out[last].Mutates || one.Mutates
+	}
+	return out
 }

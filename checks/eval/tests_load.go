@@ -16,6 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/graph"
 )
 
 // testFile is one test file in work.
@@ -230,9 +231,7 @@ func (f *testFile) readPath(p string) ([]rules.File, error) {
 }
 
 // IsManifest reports whether a file is read as part of a folder.
-func IsManifest(name string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
-}
+func IsManifest(name string) bool { return graph.IsManifestName(name) }
 
 // reason returns why a file cannot be read, without its path on this machine.
 func reason(err error) string {

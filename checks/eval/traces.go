@@ -25,22 +25,21 @@ func (r *recorder) trace(v *Review, traces []engine.Trace) {
 	secret := secretsOf(v.Object, v.Old)
 	resource := review.Named(v.Object)
 	for _, t := range traces {
-		out := report.EvaluationTrace{Policy: report.Name(t.Policy.Namespace, t.Policy.Name), Rule: t.Rule, More: t.More,
+		out := report.EvaluationTrace{Policy: t.Policy.FullName(), Rule: t.Rule, More: t.More,
 			Resource: resource, PolicyPath: t.Policy.Path, PolicyLine: t.Line, Steps: make([]report.TraceStep, len(t.Steps))}
 		if t.Outcome != "" {
 			out.Result = report.ResultOf(t.Outcome, t.Enforce)
 		}
 		for i, s := range t.Steps {
 			step := report.TraceStep{Part: report.TracePart(s.Part), At: s.At, Line: s.Line, Holds: report.HoldsNot,
-				What: secret.hide(s.Words)}
+				What: secret.hide(s.Words), Values: report.Mapped(s.Values, func(one explain.Value) report.TraceValue {
+					return report.TraceValue{Of: one.Name, Is: secret.text(one)}
+				})}
 			switch {
 			case s.Err != nil:
 				step.Holds, step.Error = report.Undecided, secret.hide(s.Err.Error())
 			case s.Holds:
 				step.Holds = report.Holds
-			}
-			for _, one := range s.Values {
-				step.Values = append(step.Values, report.TraceValue{Of: one.Name, Is: secret.text(one)})
 			}
 			out.Steps[i] = step
 		}
@@ -59,7 +58,8 @@ type hidden struct {
 // minPart is the minimum number of bytes of a value that is masked as a part of a text, too.
 const minPart = 3
 
-func secretsOf(objects ...admission.Object) (h hidden) {
+func secretsOf(objects ...admission.Object) hidden {
+	h := hidden{exact: map[string]bool{}}
 	for _, o := range objects {
 		if !mask.IsSecret(o) {
 			continue
@@ -85,29 +85,20 @@ func (h *hidden) takeFields(at string, fields map[string]any) {
 
 // take adds all scalars of a value.
 func (h *hidden) take(v any) {
-	switch v := v.(type) {
-	case nil:
-	case map[string]any:
-		for _, e := range v {
-			h.take(e)
+	jsonpointer.Walk(v, "", func(_ string, v any) {
+		switch v.(type) {
+		case nil, map[string]any, []any:
+			return
 		}
-	case []any:
-		for _, e := range v {
-			h.take(e)
-		}
-	default:
 		text := fmt.Sprint(v)
 		h.add(text)
 		if plain, err := base64.StdEncoding.DecodeString(text); err == nil {
 			h.add(string(plain))
 		}
-	}
+	})
 }
 
 func (h *hidden) add(text string) {
-	if h.exact == nil {
-		h.exact = map[string]bool{}
-	}
 	for _, spelled := range []string{text, strings.ToLower(text), strings.ToUpper(text)} { // policies change the case
 		if !h.exact[spelled] && len(spelled) >= minPart {
 			h.parts = append(h.parts, spelled)

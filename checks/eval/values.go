@@ -1,13 +1,17 @@
 package eval
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 // Values are the variables of a values file. They replace answers of a cluster
@@ -70,10 +74,8 @@ type NamespaceLabels struct {
 
 // of returns the values for a policy and an object. The caller may change them.
 func (v *Values) of(policy, object string) map[string]any {
-	out := maps.Clone(v.GlobalValues)
-	if out == nil {
-		out = map[string]any{}
-	}
+	out := map[string]any{}
+	maps.Copy(out, v.GlobalValues)
 	for _, p := range v.Policies {
 		if p.Name != policy {
 			continue
@@ -139,4 +141,48 @@ func (v *Values) namespaces(name string) []admission.Object {
 		}
 	}
 	return out
+}
+
+// ParseValues reads a values file, strictly: an unknown field is a problem.
+func ParseValues(src rules.File) (*Values, []policy.Problem) {
+	var file struct {
+		Header
+		Values
+	}
+	problems := parseFile(src, "Values", &file)
+	return &file.Values, problems
+}
+
+// ParseUser reads a file of kind UserInfo of cli.kyverno.io (apis/v1alpha1/user_info.go of Kyverno), strictly.
+func ParseUser(src rules.File) (settings.Requester, []policy.Problem) {
+	var file struct {
+		Header
+		Roles        []string           `json:"roles"`
+		ClusterRoles []string           `json:"clusterRoles"`
+		UserInfo     admission.UserInfo `json:"userInfo"`
+	}
+	problems := parseFile(src, "UserInfo", &file)
+	return settings.Requester{Info: file.UserInfo, Roles: file.Roles, ClusterRoles: file.ClusterRoles}, problems
+}
+
+// Header are the fields that all files of cli.kyverno.io have. Kyverno only looks whether they are there.
+type Header struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   any    `json:"metadata"`
+}
+
+// parseFile decodes the one document of a file.
+func parseFile(src rules.File, kind string, into any) []policy.Problem {
+	docs, problems := src.Documents()
+	switch {
+	case len(problems) > 0:
+		return problems
+	case len(docs) == 0 || docs[0].APIVersion == "":
+		return []policy.Problem{{Path: src.Path,
+			Message: fmt.Sprintf("the file has no apiVersion and kind: write cli.kyverno.io/v1alpha1 and %s", kind)}}
+	case len(docs) > 1:
+		return []policy.Problem{docs[1].Problem("", "the file holds more than one document: keep the one of kind %s", kind)}
+	}
+	return policy.Decode(docs[0], into)
 }

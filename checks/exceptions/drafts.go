@@ -164,12 +164,9 @@ type drafter struct {
 func (d *drafter) draft(ctx context.Context, taken map[string]bool) (out report.Covered, text, why string) {
 	s := d.subject
 	out.Policy = s.policy.FullName()
-	for _, b := range d.blocked {
-		if b.res.Rule != "" && !slices.Contains(out.Rules, b.res.Rule) {
-			out.Rules = append(out.Rules, b.res.Rule)
-		}
-	}
-	slices.Sort(out.Rules)
+	names := report.Mapped(d.blocked, func(b blocked) string { return b.res.Rule })
+	slices.Sort(names)
+	out.Rules = slices.Compact(report.Kept(names, func(name string) bool { return name != "" }))
 	d.target = Target{
 		PolicyAPIVersion: s.policy.APIVersion, PolicyKind: s.policy.Kind, Policy: out.Policy, Rules: out.Rules,
 		APIVersion: s.resource.APIVersion, Kind: s.resource.Kind, Namespace: s.resource.Namespace, Name: s.resource.Name,

@@ -89,8 +89,7 @@ func concerned(s *rules.Sources, e *rules.Edits) *rules.Sources {
 
 // decide decides which exceptions would count if all were merged. proposed reports whether a file has the content of
 // the change.
-func decide(in Input, list []*engine.Exception, proposed func(path string) bool,
-	of *rules.Sources) *exceptions.Decision {
+func decide(in Input, list []*engine.Exception, proposed func(path string) bool, of *rules.Sources) *exceptions.Decision {
 	since := func(x *engine.Exception) (time.Time, bool) {
 		return rules.Since(in.Objects, in.Trees.History(proposed(x.Path)), x, of.RenderedFrom(x))
 	}
@@ -128,20 +127,14 @@ func documentStates(in Input, after *rules.Ruleset) (states map[string]report.Po
 // keepBroken adds the present version of exceptions whose new version has errors. The check fails for the errors, and
 // the effect of the new version is unknown.
 func keepBroken(next, present []*engine.Exception, sources []rules.Source) []*engine.Exception {
-	has := map[string]bool{}
-	for _, x := range next {
-		has[x.ID()] = true
-	}
 	wanted := map[string]bool{}
 	for _, d := range rules.Documents(sources, true) {
-		wanted[d.ID()] = !has[d.ID()]
+		wanted[d.ID()] = true
 	}
-	for _, x := range present {
-		if wanted[x.ID()] {
-			next = append(next, x)
-		}
+	for _, x := range next {
+		delete(wanted, x.ID())
 	}
-	return next
+	return append(next, report.Kept(present, func(x *engine.Exception) bool { return wanted[x.ID()] })...)
 }
 
 // spare prepares the reviewers without the exceptions that change.

@@ -31,13 +31,7 @@ type comparison struct {
 func (c *comparison) resources(pairs []*diff.Pair) {
 	b := c.bump
 	for _, p := range pairs {
-		var was, now map[string]any
-		if p.Old != nil {
-			was = p.Old.Made()
-		}
-		if p.New != nil {
-			now = p.New.Made()
-		}
+		was, now := (&edit{old: p.Old, new: p.New}).versions()
 		named := review.Named(p.Resource().Object)
 		switch {
 		case p.Old == nil:
@@ -187,8 +181,7 @@ func images(object map[string]any) map[string]string {
 		case []any:
 			for _, value := range v {
 				item, _ := value.(map[string]any)
-				own, _ := item["name"].(string)
-				if own != "" {
+				if own, _ := item["name"].(string); own != "" {
 					walk(value, at+"/"+own, own)
 				}
 			}
@@ -198,12 +191,8 @@ func images(object map[string]any) map[string]string {
 	return out
 }
 
-func sortedKeys[V any](list ...map[string]V) []string {
-	all := map[string]bool{}
-	for _, m := range list {
-		for key := range m {
-			all[key] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(all))
+func sortedKeys[V any](a, b map[string]V) []string {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }

@@ -70,8 +70,8 @@ type left struct {
 	diff.Key
 }
 
-// editsOf converts pairs to the edits that are shown. A generated object that gets another hash is one edit, and so is
-// an object that moves from a former root to another root.
+// editsOf converts pairs to the edits that are shown, sorted by root, then by resource. A generated object that gets
+// another hash is one edit, and so is an object that moves from a former root to another root.
 func editsOf(pairs []*diff.Pair) (list []*edit) {
 	created, deleted := map[stem][]*edit{}, map[stem][]*edit{}
 	gone := map[left]bool{}
@@ -91,12 +91,10 @@ func editsOf(pairs []*diff.Pair) (list []*edit) {
 			continue
 		}
 		of := stem{p.Root, named.Kind, named.Namespace, match[1]}
-		switch p.Operation {
-		case admission.Create:
-			if e.old == nil {
-				created[of] = append(created[of], e)
-			}
-		case admission.Delete:
+		switch {
+		case p.Operation == admission.Create && e.old == nil:
+			created[of] = append(created[of], e)
+		case p.Operation == admission.Delete:
 			deleted[of] = append(deleted[of], e)
 		}
 	}
@@ -106,13 +104,9 @@ func editsOf(pairs []*diff.Pair) (list []*edit) {
 			news[0].old, drop[olds[0]] = olds[0].old, true
 		}
 	}
-	return slices.DeleteFunc(list, func(e *edit) bool {
+	list = slices.DeleteFunc(list, func(e *edit) bool {
 		return drop[e] || e.operation == admission.Delete && gone[left{e.root, diff.KeyOf(e.old)}]
 	})
-}
-
-// sorted sorts edits by root, then by resource.
-func sorted(list []*edit) []*edit {
 	slices.SortStableFunc(list, func(a, b *edit) int {
 		return cmp.Or(roots.Compare(a.root, b.root), compareResources(a.named(), b.named()))
 	})

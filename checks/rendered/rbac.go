@@ -1,7 +1,6 @@
 package rendered
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,14 +19,6 @@ const (
 	maxRules = 20
 	maxNames = 20
 )
-
-func few(list []string) string {
-	text := strings.Join(list[:min(len(list), maxNames)], ", ")
-	if n := len(list) - maxNames; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return text
-}
 
 // rule is a rule of a Role or ClusterRole (https://kubernetes.io/docs/reference/access-authn-authz/rbac/).
 type rule struct{ groups, resources, names, urls, verbs []string }
@@ -59,8 +50,7 @@ func granted(named report.Resource, was, now map[string]any, work *int) *report.
 			large++
 			continue
 		}
-		what := map[string][]string{} // resource -> verbs
-		var order []string
+		var fresh []right
 		rights, whole := r.rights()
 		*work -= len(rights)
 		for _, one := range rights {
@@ -71,30 +61,22 @@ func granted(named report.Resource, was, now map[string]any, work *int) *report.
 				whole = false
 				break
 			}
-			on := one.on()
-			if what[on] == nil {
-				order = append(order, on)
-			}
-			what[on] = append(what[on], one.verb)
+			fresh = append(fresh, one)
 		}
 		if !whole {
 			large++
 		}
-		byVerbs := map[string][]string{}
-		var verbs []string
-		for _, on := range order {
-			key := strings.Join(what[on], ", ")
-			if byVerbs[key] == nil {
-				verbs = append(verbs, key)
-			}
-			byVerbs[key] = append(byVerbs[key], on)
+		verbs := func(list []right) string {
+			return strings.Join(report.Mapped(list, func(r right) string { return r.verb }), ", ")
 		}
-		for _, key := range verbs {
+		resources := report.Grouped[[]right](fresh, right.on)
+		for _, same := range report.Grouped[[][]right](resources, verbs) {
 			if len(out.Rules) == maxRules {
 				out.LeftOut++
 				continue
 			}
-			out.Rules = append(out.Rules, key+": "+few(byVerbs[key]))
+			names := report.Mapped(same, func(list []right) string { return list[0].on() })
+			out.Rules = append(out.Rules, verbs(same[0])+": "+report.Some(names, maxNames))
 		}
 	}
 	if large > 0 {

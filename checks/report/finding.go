@@ -229,33 +229,23 @@ func Merge(list []Finding) []Finding {
 	for _, same := range Grouped[[]Finding](list, key) {
 		into := same[0]
 		for _, f := range same[1:] {
-			into.Roots, into.Clusters = union(into.Roots, f.Roots), union(into.Clusters, f.Clusters)
+			into.Roots, into.Clusters = Union(into.Roots, f.Roots), Union(into.Clusters, f.Clusters)
 			for _, r := range append([]Resource{f.Resource}, f.Resources...) {
 				if r != into.Resource {
-					into.Resources = union(into.Resources, []Resource{r})
+					into.Resources = Union(into.Resources, []Resource{r})
 				}
 			}
 			if into.Operation == "DELETE" && into.Origin.Advice != f.Origin.Advice { // each is about one of several entries
 				at := *into.Origin
 				at.Advice, into.Origin = "", &at
 			}
-			into.Causes = union(into.Causes, f.Causes)
+			into.Causes = Union(into.Causes, f.Causes)
 			into.Blocks = into.Blocks || f.Blocks
 			into.Denied = into.Denied || f.Denied
 		}
 		out = append(out, into)
 	}
 	return out
-}
-
-// union appends the elements of a second list that the first lacks.
-func union[T comparable](list, more []T) []T {
-	for _, x := range more {
-		if !slices.Contains(list, x) {
-			list = append(list, x)
-		}
-	}
-	return list
 }
 
 // CompareFindings compares findings by place, then by policy, resource and field.
@@ -278,3 +268,17 @@ type Mutation struct {
 	PolicyPath string   `json:"policyPath"`
 	PolicyLine int      `json:"policyLine"`
 }
+
+// SourceEdit is the combined suggestion of findings for one place of a file of the head. None of its lines contains a
+// masked value.
+type SourceEdit struct {
+	Path     string `json:"path"`           // the file's own, of no link to it
+	Diff     *Diff  `json:"diff,omitempty"` // nil: there is no edit
+	Why      string `json:"why,omitempty"`  // why there is none, of one finding; "": the findings contradict each other
+	Findings []int  `json:"findings"`       // those that suggest it, by index
+	// Around are lines of the file before and after the edit, at most ShownAround each, masked.
+	Around map[int]string `json:"around,omitempty"`
+}
+
+// ShownAround is the number of lines that a difference shows on each side.
+const ShownAround = 3

@@ -38,14 +38,14 @@ func (p *Preview) With(q *Preview) *Preview {
 		return p
 	}
 	both := *p
-	both.Settings = union(slices.Clone(p.Settings), q.Settings)
+	both.Settings = Union(slices.Clone(p.Settings), q.Settings)
 	both.Policies, both.Exceptions = slices.Clone(p.Policies), slices.Clone(p.Exceptions)
 	said := map[string]string{} // the combined notice, by the notices of the parts
 	both.Policies = added(both.Policies, q.Policies, PolicyPreview.same, said)
 	both.Exceptions = added(both.Exceptions, q.Exceptions, ExceptionPreview.same, said)
-	both.RootsIn = union(slices.Clone(p.RootsIn), q.RootsIn)
-	both.RootsOut = union(slices.Clone(p.RootsOut), q.RootsOut)
-	both.RootsMoved = union(slices.Clone(p.RootsMoved), q.RootsMoved)
+	both.RootsIn = Union(slices.Clone(p.RootsIn), q.RootsIn)
+	both.RootsOut = Union(slices.Clone(p.RootsOut), q.RootsOut)
+	both.RootsMoved = Union(slices.Clone(p.RootsMoved), q.RootsMoved)
 	both.Findings = append(slices.Clone(p.Findings), q.Findings...)
 	both.LeftOut += q.LeftOut
 	both.Warnings = joined(p.Warnings, q.Warnings)

@@ -22,8 +22,11 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/explain"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render/deploy"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -254,8 +257,7 @@ func (v *Reviewer) Ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pai
 	return v.ask(ctx, rules, p, v.Request(p))
 }
 
-func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair,
-	r *admission.Request) []engine.Result {
+func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair, r *admission.Request) []engine.Result {
 	results := v.unsettled(ctx, rules, p.New, r, v.Evaluate(ctx, rules, r))
 	v.unfilled(ctx, rules, p, r, results)
 	results = append(results, v.look(ctx, rules, builtin.DeployedOf(p), r)...)
@@ -373,4 +375,64 @@ func (a *Answer) Combined() (list []report.Problem) {
 			strings.Join(engine.ExceptionNames(res.Exceptions), " and "))})
 	}
 	return list
+}
+
+// advise stores, for each violated rule and check, the value that it expects and a suggested fix.
+func (v *Reviewer) advise(ctx, was context.Context, a *Answer, request admission.Request) {
+	if a.Pair.New == nil {
+		return
+	}
+	request.Object = a.Object()
+	rules := v.Effective
+	a.advice = rules.SuggestFixes(ctx, &request, policies(a.Results))
+	for i, of := range builtin.Fixes(ctx, v.Checks, mutated(ctx, rules, builtin.DeployedOf(a.Pair), &request), a.Results) {
+		if of != nil {
+			a.advice[i] = of
+		}
+	}
+	a.before = rules.SuggestFixes(was, &request, policies(a.Before))
+}
+
+// policies returns the results of policies; those of built-in checks are empty, so that the indexes stay the same.
+func policies(results []engine.Result) []engine.Result {
+	out := slices.Clone(results)
+	for i := range out {
+		if out[i].Policy.Kind == builtin.Kind {
+			out[i] = engine.Result{}
+		}
+	}
+	return out
+}
+
+// wrong returns the part of a field's text that a result is about.
+func (a *Answer) wrong(res engine.Result, field string) explain.Span {
+	for i, other := range a.Results {
+		if i < len(a.advice) && a.advice[i] != nil && other.ID() == res.ID() && other.Line == res.Line {
+			return a.advice[i][field].Part
+		}
+	}
+	return explain.Span{}
+}
+
+func (a *Answer) suggest(f *report.Finding, advice engine.SuggestedFix) {
+	f.Expected = advice.Requirement
+	e := advice.Change
+	if e == nil {
+		return
+	}
+	s := &report.Suggestion{Field: e.Field, Remove: e.Remove, Example: e.Example}
+	if !e.Remove {
+		text, ok := doc.Block(e.Value)
+		if !ok {
+			return
+		}
+		s.YAML = strings.TrimSuffix(text, "\n")
+	}
+	switch was := jsonpointer.At(a.Object(), e.Field).(type) {
+	case nil, map[string]any, []any:
+	default:
+		text, _ := doc.Block(was)
+		s.Was = strings.TrimSuffix(text, "\n")
+	}
+	f.Suggestion = s
 }

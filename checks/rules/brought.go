@@ -3,7 +3,6 @@ package rules
 import (
 	"bytes"
 	"context"
-	"maps"
 	"regexp"
 	"slices"
 
@@ -80,11 +79,6 @@ func (out *Sources) brought(ctx context.Context, c diff.Commit) error {
 				}
 			}
 		}
-		reads := maps.Clone(rendering.Reads)
-		if one := c.Roots.Deployment(root); one != nil {
-			reads[one.Where.Path] = ""
-		}
-		out.folders[root.Name()], out.reads[root.Name()] = reads, reads
 	}
 	for _, id := range ids {
 		out.Policies = append(out.Policies, from[id])

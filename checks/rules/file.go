@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/doc"
@@ -73,11 +74,7 @@ func HavePolicies(files []File) bool {
 
 // ForEngine converts files for the engine.
 func ForEngine[T interface{ Source() policy.Source }](files []T) []policy.Source {
-	out := make([]policy.Source, len(files))
-	for i, f := range files {
-		out[i] = f.Source()
-	}
-	return out
+	return report.Mapped(files, T.Source)
 }
 
 // TooLarge returns the problem that a file is larger than MaxBytes.

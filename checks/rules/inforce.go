@@ -10,7 +10,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
-	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -127,9 +126,9 @@ func (f *inForce) nowhere(s Source, reached []roots.Root) (bool, error) {
 		}
 		for _, p := range list {
 			is := slices.ContainsFunc(set.Reach([]string{p.Path}, nil), known)
-			for _, d := range engine.RuleDocuments(ForEngine([]Source{p})) {
+			for _, d := range Documents([]Source{p}, false) {
 				for _, name := range d.Policies {
-					if was, seen := f.deployed[name]; !d.Exception && (!seen || was) {
+					if was, seen := f.deployed[name]; !seen || was {
 						f.deployed[name] = is
 					}
 				}
@@ -137,9 +136,9 @@ func (f *inForce) nowhere(s Source, reached []roots.Root) (bool, error) {
 		}
 	}
 	some := false
-	for _, d := range engine.RuleDocuments(ForEngine([]Source{s})) {
+	for _, d := range Documents([]Source{s}, true) {
 		for _, name := range d.Policies {
-			if some = some || d.Exception; d.Exception && !f.deployed[name] {
+			if some = true; !f.deployed[name] {
 				return false, nil
 			}
 		}
@@ -196,14 +195,12 @@ func (f *inForce) render(ctx context.Context, root roots.Root) error {
 	words := "the exceptions of " + root.Path + " are not in effect, since " + root.Path + " does not render: "
 	f.Warnings = append(f.Warnings, diff.Problems(words, problems...)...)
 	for _, s := range list {
-		if slices.ContainsFunc(engine.RuleDocuments(ForEngine([]Source{s})), isException) {
+		if len(Documents([]Source{s}, true)) > 0 {
 			f.add(s)
 		}
 	}
 	return nil
 }
-
-func isException(d engine.RuleDocument) bool { return d.Exception }
 
 func (f *inForce) add(s Source) {
 	key := s.Path + "\x00" + string(s.Data)

@@ -98,7 +98,7 @@ func find(ctx context.Context, from diff.PolicySources, w remote.Want, s *settin
 	if err != nil {
 		return nil, nil, err
 	}
-	out := &Sources{Settings: s, folders: map[string]map[string]string{}, reads: map[string]map[string]string{}}
+	out := &Sources{Settings: s, reads: map[string]map[string]string{}}
 	if exceptions {
 		if err := out.exceptions(ctx, c); err != nil {
 			return nil, nil, err

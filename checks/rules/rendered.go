@@ -1,17 +1,24 @@
 package rules
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -20,7 +27,6 @@ import (
 // render renders a folder of policies. Errors of rendering are problems, since its policies are then not in effect.
 func (out *Sources) render(ctx context.Context, c diff.Commit, dir string) ([]Source, error) {
 	list, problems, err := out.renderRoot(ctx, c, roots.Root{Path: dir})
-	out.folders[dir] = out.reads[dir]
 	words := "the policies of " + dir + " are not in effect, since it does not render: "
 	out.Problems = append(out.Problems, diff.Problems(words, problems...)...)
 	return list, err
@@ -51,23 +57,15 @@ func rulesIn(rendering *render.Rendering, folder string) (list []Source, _ error
 		if id := admission.IdentityOf(res.Object); !engine.IsRule(id.Group, id.Kind) {
 			continue
 		}
-		s, err := ruleSource(res)
+		data, err := res.YAML()
 		if err != nil {
 			return nil, fmt.Errorf("read the rules of %s: %w", folder, err)
 		}
-		list = append(list, Source{File: s, Folder: folder})
+		at := res.Origin("")
+		list = append(list, Source{Folder: folder,
+			File: File{Path: at.Path, Data: data, Line: renderedLines(res, data, at.Path, at.StartLine)}})
 	}
 	return list, nil
-}
-
-// ruleSource returns a rendered rule as a source.
-func ruleSource(res *render.Resource) (File, error) {
-	data, err := res.YAML()
-	if err != nil {
-		return File{}, err
-	}
-	at := res.Origin("")
-	return File{Path: at.Path, Data: data, Line: renderedLines(res, data, at.Path, at.StartLine)}, nil
 }
 
 // placedDepth is the depth down to which fields of a rendered policy have their own place; deeper fields get that of
@@ -113,5 +111,184 @@ func renderedLines(res *render.Resource, data []byte, file string, start int) fu
 			}
 		}
 		return start
+	}
+}
+
+// deployed replaces the rules in files by what objects of Argo CD and Flux deploy of them: an overlay may enforce a policy,
+// and a Flux object may say its namespace. If the roots differ, or no object deploys them, the file counts as it is
+// written: a kustomization that nothing deploys does not change what a cluster enforces.
+func (out *Sources) deployed(ctx context.Context, c diff.Commit) error {
+	d := &deployedRules{set: c.Roots.OfKind, names: map[string]bool{}, of: map[string]render.Declared{}}
+	all := make([][]ruleNode, len(out.Policies))
+	for i, s := range out.Policies {
+		all[i] = rulesOf(s)
+		for _, r := range all[i] {
+			d.names[r.name()] = true
+		}
+	}
+	isOther := out.Settings.Others(c.Roots)
+	for i, s := range out.Policies {
+		written := all[i]
+		if len(written) == 0 || c.Roots.AsWritten(s.Path, slices.ContainsFunc(written, ruleNode.namespaced)) {
+			continue
+		}
+		versions, names := map[string][]ruleNode{}, []string(nil)
+		for _, root := range c.Roots.Reach([]string{s.Path}, nil) {
+			if at := c.Roots.Placement(root); len(at.Clusters) == 0 || at.Implied || isOther(root) {
+				continue
+			}
+			rules, err := d.as(ctx, root, written)
+			if err != nil {
+				return err
+			}
+			if len(rules) > 0 {
+				versions[contents(rules)], names = rules, append(names, root.Name())
+			}
+		}
+		for content, rules := range versions {
+			if len(versions) == 1 && content != contents(written) {
+				var err error
+				if out.Policies[i], err = s.with(rules); err != nil {
+					return err
+				}
+			}
+		}
+		if len(versions) > 1 {
+			out.Warnings = append(out.Warnings, report.Problem{Path: s.Path, Message: report.Some(names, maxNames) + " deploy the " +
+				"policies of this file differently, so they are in effect as written. Name the policies of each cluster " +
+				"under clusters in " + settings.Path})
+		}
+	}
+	return nil
+}
+
+// maxNames is how many roots a warning names.
+const maxNames = 5
+
+// ruleNode is a rule of a source with its text, also one that a root deploys in another way.
+type ruleNode struct {
+	object map[string]any
+	node   *yaml.Node
+}
+
+func (r ruleNode) name() string { return admission.IdentityOf(r.object).Name }
+
+func (r ruleNode) namespaced() bool {
+	id := admission.IdentityOf(r.object)
+	return !kinds.ClusterScoped(id.Group, id.Kind)
+}
+
+// rulesOf returns the rules in a source.
+func rulesOf(s Source) (list []ruleNode) {
+	documents, _ := doc.Parse(s.Path, s.Data, doc.Limits{})
+	for _, node := range documents {
+		object, _ := doc.Value(node, false).(map[string]any)
+		if id := admission.IdentityOf(object); engine.IsRule(id.Group, id.Kind) {
+			list = append(list, ruleNode{object, node})
+		}
+	}
+	return list
+}
+
+// contents returns what decides about objects in some rules, equal for equal rules.
+func contents(list []ruleNode) string {
+	var all []string
+	for _, r := range list {
+		id := admission.IdentityOf(r.object)
+		if !r.namespaced() {
+			id.Namespace = ""
+		}
+		metadata, _ := r.object["metadata"].(map[string]any)
+		annotations, _ := metadata["annotations"].(map[string]any)
+		text, _ := json.Marshal([]any{id, annotations[match.AutogenAnnotation], r.object["spec"]})
+		all = append(all, string(text))
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
+
+// deployedRules knows which rules the roots of a commit deploy.
+type deployedRules struct {
+	set   func(context.Context, roots.Root, string) (render.Declared, error)
+	names map[string]bool            // of all rules as they are written
+	of    map[string]render.Declared // by root and kind
+}
+
+// as returns rules as a root deploys them; none if it deploys none of them. If it does not render, it deploys them as they
+// are written.
+func (d *deployedRules) as(ctx context.Context, root roots.Root, written []ruleNode) (list []ruleNode, err error) {
+	some := false
+	for _, r := range written {
+		kind, _ := r.object["kind"].(string)
+		key := root.Path + " " + root.Object + " " + kind
+		found, known := d.of[key]
+		if !known {
+			if found, err = d.set(ctx, root, kind); err != nil {
+				return nil, err
+			}
+			d.of[key] = found
+		}
+		if found.Problem != nil {
+			return written, nil
+		}
+		var as []ruleNode
+		for _, object := range found.Objects {
+			deployed := ruleNode{object, r.node}
+			if id := admission.IdentityOf(object); !engine.IsRule(id.Group, id.Kind) {
+				continue // another kind of that name
+			}
+			renamed := !d.names[deployed.name()] && strings.Contains(deployed.name(), r.name()) // with a prefix or suffix
+			if deployed.name() == r.name() || renamed {
+				as, some = append(as, deployed), true
+			}
+		}
+		if len(as) == 0 {
+			as = append(as, r)
+		}
+		list = append(list, as...)
+	}
+	if !some {
+		return nil, nil
+	}
+	return list, nil
+}
+
+// with returns a source with the given rules in place of its own. Their lines are those of the fields in the file.
+func (s Source) with(rules []ruleNode) (Source, error) {
+	var text bytes.Buffer
+	lines := map[int]int{}
+	for _, r := range rules {
+		data, err := doc.Print(r.object)
+		if err != nil {
+			return s, fmt.Errorf("read the rules of %s: %w", s.Path, err)
+		}
+		text.WriteString("---\n")
+		before := bytes.Count(text.Bytes(), []byte("\n"))
+		documents, _ := doc.Parse(s.Path, data, doc.Limits{Nodes: 1 << 30, Depth: 1 << 20})
+		for _, node := range documents {
+			follow(node, r.node, func(line, written int) { lines[before+line] = written })
+		}
+		text.Write(data)
+	}
+	s.Data, s.Line = text.Bytes(), func(line int) int {
+		for ; line > 1 && lines[line] == 0; line-- { // a line of a text, or a field that the file does not have
+		}
+		return max(lines[line], 1)
+	}
+	return s, nil
+}
+
+// follow calls found with the lines of the fields that both nodes have.
+func follow(n, other *yaml.Node, found func(line, other int)) {
+	found(n.Line, other.Line)
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode {
+			if key, v := doc.Field(other, child.Value); i%2 == 0 && v != nil {
+				found(child.Line, key.Line)
+				follow(n.Content[i+1], v, found)
+			}
+		} else if n.Kind == other.Kind && i < len(other.Content) {
+			follow(child, other.Content[i], found)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"path"
 	"slices"
@@ -35,14 +37,10 @@ func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	exceptions, more := engine.CompileExceptions(ForEngine(s.Exceptions), options)
 	set.Policies = policies
 	set.lastOfEachName(exceptions, s)
-	for _, list := range [][]policy.Problem{problems, policies.Unsupported(), more} {
-		old := slices.DeleteFunc(slices.Clone(list), func(p policy.Problem) bool { return !p.Deprecated })
-		rest := slices.DeleteFunc(slices.Clone(list), func(p policy.Problem) bool { return p.Deprecated })
-		errs, warnings := Problems(rest)
-		set.Errors, set.Warnings = append(set.Errors, errs...), append(set.Warnings, warnings...)
-		_, warnings = Problems(old)
-		set.Deprecated = append(set.Deprecated, warnings...)
-	}
+	problems = slices.Concat(problems, policies.Unsupported(), more)
+	errs, warnings := Problems(report.Kept(problems, func(p policy.Problem) bool { return !p.Deprecated }))
+	set.Errors, set.Warnings = errs, append(set.Warnings, warnings...)
+	_, set.Deprecated = Problems(report.Kept(problems, func(p policy.Problem) bool { return p.Deprecated }))
 	set.Broken = map[string]bool{}
 	for _, p := range set.Errors {
 		set.Broken[p.Path] = true
@@ -86,15 +84,10 @@ func (set *Ruleset) lastOfEachName(list []*engine.Exception, s *Sources) {
 // warnings, which those repositories report.
 func (set *Ruleset) settle(s *Sources) {
 	places := map[string]Source{}
-	for _, list := range [][]Source{s.Policies, s.Exceptions} {
-		for _, one := range list {
-			if one.outside || one.given {
-				places[one.Path] = one
-			}
+	for _, one := range slices.Concat(s.Policies, s.Exceptions) {
+		if one.outside || one.given {
+			places[one.Path] = one
 		}
-	}
-	if len(places) == 0 {
-		return
 	}
 	var own []report.Problem
 	for _, p := range set.Errors {
@@ -149,4 +142,48 @@ func Problems(list []policy.Problem) (errs, warnings []report.Problem) {
 		}
 	}
 	return errs, warnings
+}
+
+// maxCompiled is the number of sets of policies that a compiler keeps.
+const maxCompiled = 4
+
+// Compiler compiles policies and keeps the last results, by the content of the files. The zero value is ready; it is
+// not safe for concurrent use.
+type Compiler struct{ kept []compiled } // most recently used first
+
+type compiled struct {
+	digest   [sha256.Size]byte
+	policies *engine.Policies
+	problems []policy.Problem
+}
+
+func (c *Compiler) policies(sources []Source, options engine.Options) (*engine.Policies, []policy.Problem) {
+	if c == nil {
+		return engine.CompilePolicies(ForEngine(sources), options)
+	}
+	digest := digestOf(sources)
+	i := slices.IndexFunc(c.kept, func(k compiled) bool { return k.digest == digest })
+	if i >= 0 {
+		known := c.kept[i]
+		c.kept = slices.Insert(slices.Delete(c.kept, i, i+1), 0, known)
+		return known.policies.At(options.Now), known.problems
+	}
+	policies, problems := engine.CompilePolicies(ForEngine(sources), options)
+	c.kept = slices.Insert(c.kept, 0, compiled{digest, policies, problems})
+	c.kept = c.kept[:min(len(c.kept), maxCompiled)]
+	return policies, problems
+}
+
+func digestOf(sources []Source) [sha256.Size]byte {
+	h := sha256.New()
+	for _, s := range sources {
+		fmt.Fprintf(h, "%q %t %d ", s.Path, s.Inherited, len(s.Data))
+		h.Write(s.Data)
+		for line := range bytes.Count(s.Data, []byte("\n")) {
+			if s.Line != nil {
+				fmt.Fprintln(h, s.Line(line+1))
+			}
+		}
+	}
+	return [sha256.Size]byte(h.Sum(nil))
 }

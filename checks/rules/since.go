@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -28,11 +29,7 @@ func Since(objects *tree.Objects, rev string, e *engine.Exception, with []string
 	}
 	var timed []string // the files that set the duration, if its own file does not
 	if !saysHowLong(at, e.Path, e.TTL) {
-		for _, p := range with {
-			if saysHowLong(at, p, e.TTL) {
-				timed = append(timed, p)
-			}
-		}
+		timed = report.Kept(with, func(p string) bool { return saysHowLong(at, p, e.TTL) })
 	}
 	known := map[string]bool{} // by object id
 	last, ok := objects.LastChange(rev, func(t *tree.Tree) bool {

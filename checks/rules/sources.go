@@ -3,6 +3,8 @@ package rules
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -12,7 +14,10 @@ import (
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // Source is a file of rules, or a file rendered from a folder with a kustomization.
@@ -35,8 +40,7 @@ type Sources struct {
 	PassedOn             []report.Problem  // why policies that the caller of the check named are not in effect
 	Resolved             []report.Resolved // the revisions of references to other repositories
 
-	folders map[string]map[string]string // files that rendering each folder of policies read
-	reads   map[string]map[string]string // files that rendering each folder of exceptions read
+	reads map[string]map[string]string // files that rendering each folder of rules read
 }
 
 // Find finds the rules of a commit according to the settings.
@@ -55,7 +59,7 @@ func Find(ctx context.Context, c diff.Commit, s *settings.Settings) (*Sources, e
 
 // FindExceptions is Find for exceptions alone.
 func FindExceptions(ctx context.Context, c diff.Commit, s *settings.Settings) (*Sources, error) {
-	out := &Sources{Settings: s, folders: map[string]map[string]string{}, reads: map[string]map[string]string{}}
+	out := &Sources{Settings: s, reads: map[string]map[string]string{}}
 	return out, out.exceptions(ctx, c)
 }
 
@@ -80,15 +84,17 @@ func (out *Sources) own(ctx context.Context, c diff.Commit) (err error) {
 	}
 	var plain []string
 	var rendered []Source
+	done := map[string]bool{} // rendered folders
 	for _, n := range named {
 		dir, ok := kustomized(c, n)
 		if !ok {
 			plain = append(plain, n)
 			continue
 		}
-		if out.folders[dir] != nil {
+		if done[dir] {
 			continue
 		}
+		done[dir] = true
 		list, err := out.render(ctx, c, dir)
 		if err != nil {
 			return err
@@ -99,7 +105,7 @@ func (out *Sources) own(ctx context.Context, c diff.Commit) (err error) {
 		if out.Policies, err = files(c, out.Settings, plain); err != nil {
 			return err
 		}
-		below, err := out.below(ctx, c, plain)
+		below, err := out.below(ctx, c, plain, done)
 		if err != nil {
 			return err
 		}
@@ -110,8 +116,9 @@ func (out *Sources) own(ctx context.Context, c diff.Commit) (err error) {
 }
 
 // below renders kustomizations with policies below the folders that the settings name. It removes the files that they
-// read from those that count as they are. If one does not render, its files count as they are.
-func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (rendered []Source, _ error) {
+// read from those that count as they are. If one does not render, its files count as they are. done are those that are
+// rendered already.
+func (out *Sources) below(ctx context.Context, c diff.Commit, named []string, done map[string]bool) (rendered []Source, _ error) {
 	inside := func(dir string) bool { return settings.Under(dir, named) }
 	dirs := map[string]bool{}
 	for _, s := range out.Policies {
@@ -126,7 +133,7 @@ func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (r
 		}
 	}
 	for _, dir := range c.Roots.TopLevel(dirs, inside) {
-		if out.folders[dir] != nil {
+		if done[dir] {
 			continue
 		}
 		problems := len(out.Problems)
@@ -136,14 +143,12 @@ func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (r
 		}
 		if broken := out.Problems[problems:]; len(broken) > 0 {
 			out.Warnings = append(out.Warnings, report.Problem{Path: broken[0].Path, Line: broken[0].Line, Message: "" +
-				"the policies of " + dir + " are in effect as written in their files, since that folder does not " +
-				"render"})
+				"the policies of " + dir + " are in effect as written in their files, since that folder does not render"})
 			out.Problems = out.Problems[:problems]
-			delete(out.folders, dir)
 			continue
 		}
 		out.Policies = slices.DeleteFunc(out.Policies, func(s Source) bool {
-			_, read := out.folders[dir][s.Path]
+			_, read := out.reads[dir][s.Path]
 			return read && s.Folder == ""
 		})
 		rendered = append(rendered, list...)
@@ -223,4 +228,103 @@ func Lost(t *diff.Trees, named []settings.Glob) []report.Problem {
 	return slices.DeleteFunc(lost, func(p report.Problem) bool {
 		return slices.Contains(never, p) && !slices.Contains(now, p)
 	})
+}
+
+// Missing lists the globs of the settings that match nothing in the commit. A misspelled folder would disable all
+// policies, or exclude every root.
+func Missing(c diff.Commit, named []settings.Glob) (problems []report.Problem) {
+	for _, g := range named {
+		message := ""
+		switch _, _, err := c.Tree.Lookup(g.Text); {
+		case wildcard(g.Text) && !matches(c, g), err == nil && ofRoots(g) && !matches(c, g):
+			message = fmt.Sprintf("%s: no %s matches %q", g.Field, g.Names, g.Text)
+		case !wildcard(g.Text) && errors.Is(err, tree.ErrNotExist):
+			message = fmt.Sprintf("%s: %q does not exist in the repository", g.Field, g.Text)
+		default:
+			continue
+		}
+		near := Near(c.Tree, g.Text)
+		if below := strings.TrimSuffix(g.Text, "/") + "/**"; near == "" && ofRoots(g) && !wildcard(g.Text) &&
+			matches(c, settings.Glob{Names: g.Names, Text: below}) {
+			near = below
+		}
+		folder := folderOf(c, g)
+		switch {
+		case folder != "":
+			message = fmt.Sprintf("%s: %q is the name of a root: write its folder, %q", g.Field, g.Text, folder)
+		case near != "":
+			message += fmt.Sprintf(": did you mean %q?", near)
+		}
+		problems = append(problems, report.Problem{Path: settings.Path, Line: g.Line, Message: message})
+	}
+	return problems
+}
+
+// folderOf returns the folder of the root whose name the settings use instead of a glob of folders. It returns "" if
+// the text is no such name, or if the folder would not match either.
+func folderOf(c diff.Commit, g settings.Glob) string {
+	if g.Names != settings.NamesClusters || !slices.ContainsFunc(strings.Split(g.Text, "/"), roots.IsKindName) {
+		return ""
+	}
+	root, err := c.Roots.Find(g.Text)
+	if err != nil || !matches(c, settings.Glob{Names: g.Names, Text: root.Path}) {
+		return ""
+	}
+	return root.Path
+}
+
+func wildcard(text string) bool { return strings.ContainsAny(text, "*?") }
+
+func ofRoots(g settings.Glob) bool {
+	return g.Names == settings.NamesRoots || g.Names == settings.NamesCharts ||
+		g.Names == settings.NamesClusters || g.Names == settings.NamesExcluded
+}
+
+// matches reports whether a glob matches something in a commit. It stops at the first match.
+func matches(c diff.Commit, g settings.Glob) bool {
+	switch g.Names {
+	case settings.NamesPolicies, settings.NamesExceptions:
+		return slices.ContainsFunc(c.Roots.Marked(), func(p string) bool { return settings.Under(p, []string{g.Text}) })
+	case settings.NamesContext:
+		return roots.Walk(c.Tree, g.Text, func(p string, e tree.Entry) bool {
+			return e.Kind != tree.Dir && settings.Under(p, []string{g.Text})
+		})
+	case settings.NamesCharts:
+		return c.Roots.MatchesChart(g.Text)
+	case settings.NamesExcluded:
+		return roots.Walk(c.Tree, g.Text, nil)
+	case settings.NamesClusters:
+		return c.Roots.Matches(g.Text) || c.Roots.Deploying.Matches(g.Text)
+	}
+	return c.Roots.Matches(g.Text)
+}
+
+// Near returns the existing path that is most similar to a missing one, followed by the part after the first wildcard.
+// It returns "" if none is similar.
+func Near(t *tree.Tree, name string) string {
+	at, found := ".", false
+	parts := strings.Split(path.Clean(name), "/")
+	for i, part := range parts {
+		if wildcard(part) {
+			at = path.Join(at, strings.Join(parts[i:], "/"))
+			break
+		}
+		next := path.Join(at, part)
+		if _, _, err := t.Lookup(next); err != nil {
+			entries, err := t.ReadDir(at)
+			if err != nil {
+				return ""
+			}
+			near := policy.Nearest(part, report.Mapped(entries, func(e tree.Entry) string { return e.Name }))
+			if near == "" {
+				return ""
+			}
+			next, found = path.Join(at, near), true
+		}
+		at = next
+	}
+	if !found {
+		return ""
+	}
+	return at
 }

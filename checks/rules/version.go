@@ -1,9 +1,12 @@
 package rules
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
+	"slices"
 
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
@@ -39,4 +42,23 @@ func (out *Sources) Version(t *tree.Tree) (digest string, looksUp bool) {
 		fmt.Fprintf(h, "%q\n", p.String())
 	}
 	return hex.EncodeToString(h.Sum(nil)), looksUp
+}
+
+// clock are texts without which the result of a rule cannot depend on the time. They are functions that return the
+// time, the expiry of an exception, and what may hide either in YAML or JSON: an escape, a continued line, a value in
+// base64.
+var clock = []string{"time_now", "time_since", "expiresAt", "cleanup.kyverno.io/ttl", `\u`, `\U`, `\x`, "\\\n", "\\\r\n",
+	"!binary", "tag:yaml"}
+
+// nowWord matches the name of a function that returns the time.
+var nowWord = regexp.MustCompile(`\bnow\b`)
+
+// MayAskTime reports whether the result of the rules may depend on the time, judging by their text. It is never false
+// if the result does.
+func (out *Sources) MayAskTime() bool {
+	return out != nil && slices.ContainsFunc(slices.Concat(out.Policies, out.Exceptions), func(s Source) bool {
+		return bytes.Contains(s.Data, []byte("now")) && nowWord.Match(s.Data) || slices.ContainsFunc(clock, func(text string) bool {
+			return bytes.Contains(s.Data, []byte(text))
+		})
+	})
 }

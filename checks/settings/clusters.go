@@ -46,32 +46,20 @@ func (s *Settings) In(cluster string) *Settings {
 	if c.Policies != nil {
 		own.Policies = c.Policies
 	}
-	for _, list := range []struct {
-		of   *[]string
-		have []string
-	}{{&own.Exceptions, c.Exceptions}, {&own.Context, c.Context}} {
-		if list.have != nil {
-			*list.of = list.have
-		}
+	if c.Exceptions != nil {
+		own.Exceptions = c.Exceptions
+	}
+	if c.Context != nil {
+		own.Context = c.Context
 	}
 	return &own
 }
 
 // Version returns the Kubernetes version of the cluster whose settings these are, see In; empty if none is set.
-func (s *Settings) Version() string {
-	if s.whole == nil {
-		return ""
-	}
-	return strings.TrimPrefix(s.whole.Clusters[s.cluster].Kubernetes, "v")
-}
+func (s *Settings) Version() string { return strings.TrimPrefix(s.Clusters[s.cluster].Kubernetes, "v") }
 
 // Complete lists the kinds of which the repository declares all objects of the cluster whose settings these are, see In.
-func (s *Settings) Complete() []string {
-	if s.whole == nil {
-		return nil
-	}
-	return s.whole.Clusters[s.cluster].Complete
-}
+func (s *Settings) Complete() []string { return s.Clusters[s.cluster].Complete }
 
 // Of returns a function that lists the clusters of a root of some trees: those that Argo CD deploys it to by their names, else
 // see Belongs. It caches them, and is safe for concurrent use.

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -54,10 +55,7 @@ func (s *Settings) eachGlob(visit func(g Glob, keys []string)) {
 			visit(Glob{names, field, text, s.line(text, keys...)}, keys)
 		}
 	}
-	top := s
-	if s.whole != nil {
-		top = s.whole
-	}
+	top := cmp.Or(s.whole, s)
 	add(NamesPolicies, top.Policies.Paths(), "policies")
 	add(NamesExceptions, top.Exceptions, "exceptions")
 	add(NamesContext, top.Context, "context")

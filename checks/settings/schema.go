@@ -2,11 +2,18 @@ package settings
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // SchemaURL is the schema of the newest release, which settings files name for editors.
@@ -27,22 +34,14 @@ type Shaped interface {
 // worded is a string type with a fixed set of values. It is called on the zero value.
 type worded interface{ words() []string }
 
-func (Mode) words() []string { return []string{string(ModeEnforce), string(ModeAdvisory)} }
+func (Mode) words() []string           { return texts(ModeEnforce, ModeAdvisory) }
+func (LoadRestrictor) words() []string { return texts(LoadRestrictionsRootOnly, LoadRestrictionsNone) }
+func (Level) words() []string          { return texts(LevelOff, LevelWarn, LevelEnforce) }
+func (Unrendered) words() []string     { return texts(UnrenderedNeutral, UnrenderedFailure) }
+func (Suggestions) words() []string    { return texts(SuggestionsOff, SuggestionsReview) }
 
-func (LoadRestrictor) words() []string {
-	return []string{string(LoadRestrictionsRootOnly), string(LoadRestrictionsNone)}
-}
-
-func (Level) words() []string {
-	return []string{string(LevelOff), string(LevelWarn), string(LevelEnforce)}
-}
-
-func (Unrendered) words() []string {
-	return []string{string(UnrenderedNeutral), string(UnrenderedFailure)}
-}
-
-func (Suggestions) words() []string {
-	return []string{string(SuggestionsOff), string(SuggestionsReview)}
+func texts[T ~string](list ...T) []string {
+	return report.Mapped(list, func(t T) string { return string(t) })
 }
 
 // wordsOf returns the allowed words of a type; nil for other types.
@@ -170,4 +169,65 @@ func (PolicyEntry) Shape(plain SchemaNode) SchemaNode {
 // Shape implements Shaped: a map, or a short form.
 func (Block) Shape(plain SchemaNode) SchemaNode {
 	return SchemaNode{"anyOf": []SchemaNode{plain, {"type": "string", "enum": []string{blockNew, blockAll}}}}
+}
+
+// Field is the documentation of a field of the settings.
+type Field struct {
+	Path    string // "clusters.*.roots": the names of the fields, * for any name, [] for an entry of a list
+	Text    string // description
+	Default any    // as JSON; nil: Text contains it
+
+	Least, Most *int64   // of a number
+	Pattern     string   // that a text, or each entry of a list, matches
+	Needs       []string // required fields
+	NotEmpty    bool     `yaml:"notEmpty"` // the list needs an entry
+}
+
+//go:embed fields.yaml
+var fieldsFile []byte
+
+// Fields are all fields of the settings, in the order of the documentation. Callers must not change them.
+var Fields = sync.OnceValue(func() (list []Field) {
+	if err := yaml.Unmarshal(fieldsFile, &list); err != nil {
+		panic(err) // fieldsFile is embedded, and a test reads it
+	}
+	return list
+})
+
+// matches reports whether a text matches the pattern of a field.
+func matches(field, text string) bool {
+	f, _ := fieldAt(field)
+	return regexp.MustCompile(f.Pattern).MatchString(text)
+}
+
+// FormatOf describes in a few words what a field of Fields accepts; empty for an unknown field.
+func FormatOf(path string) string {
+	at := schemaOf(reflect.TypeFor[Settings](), "")
+	for key := range strings.SplitSeq(strings.ReplaceAll(path, "[]", ".[]"), ".") {
+		if several, ok := at["anyOf"].([]SchemaNode); ok {
+			at = several[0]
+		}
+		switch {
+		case key == "*":
+			at, _ = at["additionalProperties"].(SchemaNode)
+		case key == "[]":
+			at, _ = at["items"].(SchemaNode)
+		default:
+			properties, _ := at["properties"].(SchemaNode)
+			at, _ = properties[key].(SchemaNode)
+		}
+	}
+	return wordsFor(at)
+}
+
+// wordsFor describes what a schema accepts.
+func wordsFor(s SchemaNode) string {
+	if several, ok := s["anyOf"].([]SchemaNode); ok {
+		return strings.Join(report.Mapped(several, wordsFor), ", or ")
+	}
+	if words, ok := s["enum"].([]string); ok {
+		return strings.Join(words, ", ")
+	}
+	return map[any]string{"object": "map", "array": "list", "boolean": "true or false", "integer": "number",
+		"string": "text"}[s["type"]]
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -337,3 +339,106 @@ func Under(p string, named []string) bool {
 
 // Teams lists the teams that the settings map to users of the cluster, sorted.
 func (s *Settings) Teams() []string { return slices.Sorted(maps.Keys(s.Identities.Teams)) }
+
+// Block says what fails a check besides new violations of enforced rules.
+type Block struct {
+	Existing bool `yaml:"existing"` // pre-existing violations
+	Audit    bool `yaml:"audit"`    // violations of rules that only audit
+}
+
+// The short forms of Block.
+const (
+	blockNew = "new" // the zero value
+	blockAll = "all" // Existing
+)
+
+// UnmarshalYAML decodes a map or a short form, which formProblems has validated.
+func (b *Block) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		*b = Block{Existing: n.Value == blockAll}
+		return nil
+	}
+	type plain Block
+	return n.Decode((*plain)(b))
+}
+
+// Mode says whether findings fail a check.
+type Mode string
+
+// The modes.
+const (
+	ModeEnforce  Mode = "enforce"  // findings fail the check; the default
+	ModeAdvisory Mode = "advisory" // for a roll-out: the check says what would fail, and is neutral at most
+)
+
+// Limits limit the cost of a check; zero means the default. Time and memory of a whole check are limited by whoever
+// runs it.
+type Limits struct {
+	FileBytes int64 `yaml:"fileBytes"` // of one file; default 16 MiB
+	Files     int   `yaml:"files"`     // and folders of the repository; default 2,000,000
+	Depth     int   `yaml:"depth"`     // nesting within a file; default 100
+	Nodes     int   `yaml:"nodes"`     // of one file, aliases replaced; default 500,000
+	Layers    int   `yaml:"layers"`    // kustomizations of one root, counted each time; default 2,000
+	Bases     int   `yaml:"bases"`     // bases of bases; default 32
+	Resources int   `yaml:"resources"` // of one root; default 20,000
+}
+
+// Sources restrict what may be fetched.
+type Sources struct {
+	Allow []string `yaml:"allow"` // patterns of addresses ("https://github.com/example/**"); nil: what the operator allows
+}
+
+// Render returns the limits of rendering.
+func (l Limits) Render() render.Limits {
+	return render.Limits{Source: doc.Limits{Nodes: l.Nodes, Depth: l.Depth}, Layers: l.Layers, Depth: l.Bases,
+		Resources: l.Resources}
+}
+
+// Requester is the author of a change as a user of the cluster.
+type Requester struct {
+	Info                admission.UserInfo
+	Roles, ClusterRoles []string
+}
+
+// Requester maps the author's account and teams to a user of the cluster. An account that is not listed keeps its name,
+// unless that is the name of the user of another account: then it has none. Every user is in the groups that all users of
+// a cluster are in. Names of accounts are compared without regard to case, as on GitHub.
+func (s *Settings) Requester(u report.User) Requester {
+	r := Requester{Info: admission.UserInfo{Username: u.Login}}
+	var mine Identity
+	for account, i := range s.Identities.Users {
+		if strings.EqualFold(account, u.Login) {
+			mine = i
+		} else if i.Username == u.Login {
+			r.Info.Username = ""
+		}
+	}
+	if i, listed := s.Identities.Users[u.Login]; listed {
+		mine = i
+	}
+	add := func(i Identity) {
+		if i.Username != "" {
+			r.Info.Username = i.Username
+		}
+		r.Info.Groups = append(r.Info.Groups, i.Groups...)
+		r.Roles = append(r.Roles, i.Roles...)
+		r.ClusterRoles = append(r.ClusterRoles, i.ClusterRoles...)
+	}
+	for _, team := range u.Teams {
+		i := s.Identities.Teams[team]
+		i.Username = "" // a team is not a user
+		add(i)
+	}
+	add(mine)
+	r.Info = r.Info.Completed()
+	for _, list := range []*[]string{&r.Info.Groups, &r.Roles, &r.ClusterRoles} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return r
+}
+
+// Request returns an admission request of the requester, without objects.
+func (r Requester) Request(operation admission.Operation) *admission.Request {
+	return &admission.Request{Operation: operation, UserInfo: r.Info, Roles: r.Roles, ClusterRoles: r.ClusterRoles}
+}
