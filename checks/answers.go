@@ -325,7 +325,7 @@ func (l *lookups) list(findings []report.Finding, takes func(report.Finding) boo
 		}
 	}
 	slices.SortFunc(list, func(a, b report.Exception) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Line, b.Line))
 	})
 	return list
 }

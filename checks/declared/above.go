@@ -74,7 +74,7 @@ func (a *Above) find(ctx context.Context, group, kind string) *namedObjects {
 		}
 		resources, _, problem, err := a.set.Renderer.Manifest(p)
 		if err != nil || problem != nil || ctx.Err() != nil {
-			out.unread = "" + p + ", a context file of the organisation's settings, cannot be read"
+			out.unread = p + ", a context file of the organisation's settings, cannot be read"
 			continue
 		}
 		for _, r := range resources {

@@ -2,9 +2,11 @@ package eval
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/mask"
@@ -67,6 +69,8 @@ func secretsOf(objects ...admission.Object) hidden {
 		h.is, h.apiVersion = true, review.Named(o).APIVersion
 		h.takeFields("", o)
 	}
+	// A value that is part of another one is masked after it, or the rest of that would be seen.
+	slices.SortFunc(h.parts, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	return h
 }
 
