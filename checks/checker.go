@@ -165,6 +165,6 @@ func (k *kept) keep(ctx context.Context, change report.Change, previewTime time.
 // askTime reports whether the result of the rules, in effect or proposed, may depend on the time.
 func askTime(outcomes []*outcome) bool {
 	return slices.ContainsFunc(outcomes, func(o *outcome) bool {
-		return slices.ContainsFunc(append(o.rules.proposals, o.rules.before), (*rules.Sources).MayAskTime)
+		return o.some((*rules.Sources).MayAskTime)
 	})
 }

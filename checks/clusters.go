@@ -2,6 +2,7 @@ package checks
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -102,8 +103,19 @@ func judge(ctx context.Context, s scope) (_ *outcome, err error) {
 	if out.rules, err = rule(ctx, s.repo); err != nil {
 		return nil, err
 	}
+	if s.repo.change.User.Unasked && out.some((*rules.Sources).MayAskUser) {
+		return nil, errAsksUser
+	}
 	out.answers, err = ask(ctx, s.repo, out.rules, s.pairs)
 	return out, err
+}
+
+// errAsksUser means that the rules look at a user who is not known yet.
+var errAsksUser = errors.New("the rules look at the user")
+
+// some reports whether something is so of the rules in effect or proposed.
+func (o *outcome) some(is func(*rules.Sources) bool) bool {
+	return slices.ContainsFunc(append(o.rules.proposals, o.rules.before), is)
 }
 
 // foretell previews the change's effect on the rules of one cluster.

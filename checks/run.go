@@ -2,6 +2,7 @@ package checks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -97,6 +98,9 @@ func (c *Checker) check(ctx context.Context, repo *repository) (*report.Report, 
 	var outcomes []*outcome
 	for _, s := range scopes(repo, pairs) {
 		one, err := judge(ctx, s)
+		if errors.Is(err, errAsksUser) {
+			return &report.Report{AsksUser: true}, nil
+		}
 		if err != nil {
 			return nil, err
 		}

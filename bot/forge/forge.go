@@ -169,7 +169,8 @@ type Client interface {
 	// OpenPullRequests are those into a branch; "": all.
 	OpenPullRequests(ctx context.Context, repo Repo, base string) ([]PullRequest, error)
 	Reviews(ctx context.Context, repo Repo, number int) ([]Review, error)
-	Pushers(ctx context.Context, repo Repo, number int) ([]string, error)
+	// Commits are those of a pull request, by id, each with the accounts of its author and committer.
+	Commits(ctx context.Context, repo Repo, number int) (map[string][]string, error)
 
 	// TeamMember and Permission return a *Gone where there is no such team or permission.
 	TeamMember(ctx context.Context, repo Repo, team, login string) (bool, error)

@@ -23,7 +23,7 @@ type GitHub struct {
 	Tips        map[string]string              // commits of branches, in every repository
 	Pulls       map[int64][]*forge.PullRequest // by repository; open unless they are closed
 	PullReviews []forge.Review                 // of every pull request, oldest first
-	Committers  []string                       // of every pull request
+	Committers  []string                       // of the head of every pull request
 	Rights      map[string]string              // by login; "none" by default
 	Teams       map[string][]string            // members by team, as org/slug
 	Lost        []forge.Delivery               // deliveries that failed
@@ -149,9 +149,15 @@ func (g *GitHub) Reviews(_ context.Context, repo forge.Repo, _ int) ([]forge.Rev
 	return g.PullReviews, g.call("Reviews", repo)
 }
 
-// Pushers is as github.Client has it.
-func (g *GitHub) Pushers(_ context.Context, repo forge.Repo, _ int) ([]string, error) {
-	return g.Committers, g.call("Pushers", repo)
+// Commits is as github.Client has it, except that a pull request has one commit.
+func (g *GitHub) Commits(_ context.Context, repo forge.Repo, number int) (map[string][]string, error) {
+	head := ""
+	for _, pr := range g.Pulls[repo.ID] {
+		if pr.Number == number {
+			head = pr.HeadSHA
+		}
+	}
+	return map[string][]string{head: g.Committers}, g.call("Commits", repo)
 }
 
 // Permission is as github.Client has it.

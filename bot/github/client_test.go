@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -404,25 +405,26 @@ func TestPagination(t *testing.T) {
 	}
 }
 
-func TestPushers(t *testing.T) {
+func TestCommits(t *testing.T) {
 	h := newHub(t)
 	user := func(login string) any { return map[string]any{"login": login} }
-	list := []any{map[string]any{"author": user("bob"), "committer": user("web-flow")},
-		map[string]any{"author": nil, "committer": user("alice")}}
+	list := []any{map[string]any{"sha": "1", "author": user("bob"), "committer": user("web-flow")},
+		map[string]any{"sha": "2", "author": nil, "committer": user("alice")},
+		map[string]any{"sha": "3", "author": nil, "committer": user("web-flow")}}
 	h.answer("GET /repos/octo/svc/pulls/1/commits", 200, list)
-	got, err := h.app().Pushers(t.Context(), testRepo, 1)
-	if err != nil || !slices.Equal(got, []string{"alice", "bob"}) {
+	got, err := h.app().Commits(t.Context(), testRepo, 1)
+	if want := map[string][]string{"1": {"bob"}, "2": {"alice"}, "3": nil}; err != nil || !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for len(list) < listedCommits {
-		list = append(list, list[0])
+		list = append(list, map[string]any{"sha": strconv.Itoa(len(list) + 1), "author": user("bob")})
 	}
 	h.answer("GET /repos/octo/svc/pulls/1/commits", 200, list)
 	h.answer("GET /repos/octo/svc/pulls/1", 200, map[string]any{"base": map[string]any{"sha": "b"},
 		"head": map[string]any{"sha": "h"}})
 	h.answer("GET /repos/octo/svc/compare/b...h", 200,
-		map[string]any{"commits": []any{map[string]any{"author": user("late")}}})
-	if got, err = h.app().Pushers(t.Context(), testRepo, 1); err != nil || !slices.Contains(got, "late") {
+		map[string]any{"commits": []any{map[string]any{"sha": "late", "author": user("late")}}})
+	if got, err = h.app().Commits(t.Context(), testRepo, 1); err != nil || !slices.Equal(got["late"], []string{"late"}) {
 		t.Errorf("more commits than GitHub lists: %v, %v", got, err)
 	}
 }

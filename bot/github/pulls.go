@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -153,18 +152,18 @@ func (a *Client) Reviews(ctx context.Context, repo forge.Repo, number int) ([]fo
 	return all, nil
 }
 
-// Pushers returns the logins of the authors and committers of all commits of a pull request, sorted. Commits by an
-// address without an account add no login. GitHub lists at most 250 commits of a pull request; if there are more, the
-// commits of the comparison of base and head are used.
-func (a *Client) Pushers(ctx context.Context, repo forge.Repo, number int) ([]string, error) {
-	logins, commits := map[string]bool{}, 0
+// Commits returns the commits of a pull request by their ids, each with the logins of its author and committer. A commit
+// by an address without an account has none. GitHub lists at most 250 commits of a pull request; if there are more, the
+// commits of the comparison of base and head are added.
+func (a *Client) Commits(ctx context.Context, repo forge.Repo, number int) (map[string][]string, error) {
+	commits := map[string][]string{}
 	add := func(list []*gh.RepositoryCommit) {
-		commits += len(list)
 		for _, c := range list {
+			commits[c.GetSHA()] = nil
 			for _, u := range []*gh.User{c.GetAuthor(), c.GetCommitter()} {
 				// web-flow is GitHub itself, which signs what is committed on the web.
 				if login := u.GetLogin(); login != "" && login != "web-flow" {
-					logins[login] = true
+					commits[c.GetSHA()] = append(commits[c.GetSHA()], login)
 				}
 			}
 		}
@@ -178,7 +177,7 @@ func (a *Client) Pushers(ctx context.Context, repo forge.Repo, number int) ([]st
 	if err != nil {
 		return nil, err
 	}
-	if commits >= listedCommits {
+	if len(commits) >= listedCommits {
 		p, _, err := a.of(repo).PullRequests.Get(ctx, repo.Owner, repo.Name, number)
 		if err != nil {
 			return nil, a.classify(what, err)
@@ -195,7 +194,7 @@ func (a *Client) Pushers(ctx context.Context, repo forge.Repo, number int) ([]st
 			return nil, err
 		}
 	}
-	return slices.Sorted(maps.Keys(logins)), nil
+	return commits, nil
 }
 
 // loginPattern matches what a GitHub login can be; other logins are not sent to GitHub. Compiling a repetition count is

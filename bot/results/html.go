@@ -50,6 +50,9 @@ func titles(r *Stored) (name output.Link, detail string) {
 	case r.Pull != nil:
 		name = output.Link{Text: fmt.Sprintf("%s #%d", r.Repository, r.Pull.Number), Address: r.PullURL()}
 		detail = r.Pull.Title + " · by " + r.Pull.Author
+		if r.Pull.Nameless {
+			detail += " · " + Nameless
+		}
 	case r.Of != nil:
 		detail = "what " + r.Of.String() + " would change here"
 	case r.Group != "":

@@ -34,7 +34,12 @@ type Pull struct {
 	Number int    `json:"number"`
 	Title  string `json:"title,omitempty"`
 	Author string `json:"author,omitempty"`
+	// Nameless says that rules looked at the user, who had no name, see the constant Nameless.
+	Nameless bool `json:"nameless,omitempty"`
 }
+
+// Nameless tells why rules see a user without a name.
+const Nameless = "Others than the author took part in this pull request, or somebody without an account did: policies see a user without a name"
 
 // Meta contains everything about a result except its report.
 type Meta struct {

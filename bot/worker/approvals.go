@@ -8,7 +8,6 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/mirror"
-	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 )
@@ -99,7 +98,7 @@ type decision struct {
 	rules  report.Approvers
 
 	reviews     []forge.Review
-	pushers     map[string]bool // in lower case
+	people      *People
 	owners      *CodeOwners
 	teams       map[string]bool   // "team\nlogin" -> member
 	permissions map[string]string // login -> permission
@@ -112,9 +111,8 @@ func (d *decision) gather(ctx context.Context, rulesCommit string, owners bool) 
 		return err
 	}
 	d.reviews = latestReviews(all)
-	d.pushers = map[string]bool{}
 	if len(d.reviews) > 0 {
-		if err := d.findPushers(ctx, rulesCommit); err != nil {
+		if d.people, err = d.People(ctx, d.repo, d.pr, d.gitDir, rulesCommit); err != nil {
 			return err
 		}
 	}
@@ -211,7 +209,7 @@ func (d *decision) objection(ctx context.Context, e report.Exception, r forge.Re
 	if strings.EqualFold(r.User, d.pr.Author) {
 		return "the author cannot approve", nil
 	}
-	if d.pushers[strings.ToLower(r.User)] || d.pushers[store.Everybody] {
+	if d.people.Has(r.User) {
 		return "somebody who pushed to the pull request cannot approve", nil
 	}
 	may, err := d.allowed(ctx, r.User, owners)
@@ -263,45 +261,6 @@ func (d *decision) sameFile(ctx context.Context, f report.File, r forge.Review) 
 		return "the file changed after the review", nil
 	}
 	return "", nil
-}
-
-// findPushers collects the authors of the commits from GitHub, and the recorded pushers.
-func (d *decision) findPushers(ctx context.Context, rulesCommit string) error {
-	pushers, err := d.client.Pushers(ctx, d.repo, d.pr.Number)
-	if err != nil {
-		return err
-	}
-	if d.pushes != nil {
-		known, err := d.pushes.Pushers(ctx, d.repo.ID, d.pr.Number)
-		if err != nil {
-			return err
-		}
-		commits, err := d.commits(ctx, rulesCommit)
-		if err != nil {
-			return err
-		}
-		tips, err := d.pushes.TipPushers(ctx, d.repo.ID, commits)
-		if err != nil {
-			return err
-		}
-		pushers = slices.Concat(pushers, known, tips)
-	}
-	for _, login := range pushers {
-		d.pushers[strings.ToLower(login)] = true
-	}
-	return nil
-}
-
-// commits lists the commits of the pull request. If a merge group squashes, it does not contain the head.
-func (d *decision) commits(ctx context.Context, base string) ([]string, error) {
-	list, err := d.git.Commits(ctx, d.gitDir, base, d.pr.HeadSHA)
-	if forge.Is[*mirror.Vanished](err) {
-		if err := d.git.Ensure(ctx, d.repo, d.pr.HeadSHA); err != nil {
-			return nil, err
-		}
-		list, err = d.git.Commits(ctx, d.gitDir, base, d.pr.HeadSHA)
-	}
-	return list, err
 }
 
 // everyone describes the approvers if neither the settings nor CODEOWNERS name anybody.

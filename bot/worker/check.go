@@ -32,6 +32,10 @@ type check struct {
 
 	settings *forge.Settings // of the repository; nil: not asked for yet
 
+	partakers *People  // nil: not asked for yet
+	mapped    []string // teams that the settings map to users
+	nameless  bool     // rules looked at the user, who has no name because others than the author took part
+
 	remotes *remotes.Resolver // nil: nothing comes from outside
 	foreign []results.Foreign // private repositories that the report has lines of
 	waited  time.Duration     // for what comes from outside
@@ -90,7 +94,7 @@ func (c *check) do(ctx context.Context) error {
 			return c.fail(ctx, stageReview, err)
 		}
 	}
-	rep, err := c.evaluate(ctx, change)
+	rep, err := c.evaluate(ctx, state, &change)
 	if err != nil {
 		return c.fail(ctx, stageOf(err), err)
 	}
@@ -100,7 +104,7 @@ func (c *check) do(ctx context.Context) error {
 			return c.fail(ctx, stageReview, err)
 		}
 		if decided {
-			if rep, err = c.evaluate(ctx, change); err != nil {
+			if rep, err = c.evaluate(ctx, state, &change); err != nil {
 				return c.fail(ctx, stageOf(err), err)
 			}
 		}
@@ -120,6 +124,7 @@ func (c *check) describe(ctx context.Context, state mirror.State) (change report
 	}
 	c.rules = change.Rules
 	change.Differences = c.Results != nil // which the page shows
+	change.User.Unasked = c.pr != nil
 	change.Drafts, err = c.Jobs.DraftsAsked(ctx, c.repo.ID, c.head)
 	return change, err
 }
@@ -153,10 +158,16 @@ func (c *check) inspect(ctx context.Context, change report.Change) (*report.Insp
 	return in, err
 }
 
-func (c *check) evaluate(ctx context.Context, change report.Change) (*report.Report, error) {
+// evaluate runs the check. GitHub is asked about the people of the change only where rules may look at the user.
+func (c *check) evaluate(ctx context.Context, state mirror.State, change *report.Change) (*report.Report, error) {
 	begun, waited := c.Now(), c.waited
 	defer func() { c.Metrics.stage(stageCheck, c.Now().Sub(begun)-(c.waited-waited)) }()
-	rep, err := c.remotes.Run(ctx, c.Sandbox, change)
+	rep, err := c.remotes.Run(ctx, c.Sandbox, *change)
+	if err == nil && rep != nil && rep.AsksUser {
+		if err = c.identify(ctx, state, change); err == nil {
+			rep, err = c.remotes.Run(ctx, c.Sandbox, *change)
+		}
+	}
 	if err == nil && rep == nil {
 		err = errors.New("the sandbox returned no answer")
 	}
@@ -166,12 +177,10 @@ func (c *check) evaluate(ctx context.Context, change report.Change) (*report.Rep
 	return rep, err
 }
 
-// ask adds to the change what only GitHub knows: the author's teams, and the reviews of exceptions.
+// ask adds the reviews of exceptions to the change, which only GitHub knows.
 func (c *check) ask(ctx context.Context, state mirror.State, in *report.Inspection, change *report.Change) (err error) {
 	defer c.timed(stageReview)()
-	if change.User.Teams, err = c.teams(ctx, in.Teams); err != nil {
-		return err
-	}
+	c.mapped = in.Teams
 	if slices.ContainsFunc(in.Exceptions, func(e report.Exception) bool { return e.State == report.Pending }) {
 		change.Reviews, err = c.reviews(ctx, state, in)
 	}
@@ -209,13 +218,10 @@ func (c *check) askAgain(ctx context.Context, state mirror.State, in *report.Ins
 	return decided, nil
 }
 
-// teams lists the author's teams among all. A team that the App cannot see has no members.
-func (c *check) teams(ctx context.Context, all []string) (member []string, _ error) {
-	if c.change.User.Login == "" {
-		return nil, nil
-	}
-	for _, team := range all {
-		is, err := c.Client.TeamMember(ctx, c.repo, team, c.change.User.Login)
+// teams lists a user's teams among those of the settings. A team that the App cannot see has no members.
+func (c *check) teams(ctx context.Context, login string) (member []string, _ error) {
+	for _, team := range c.mapped {
+		is, err := c.Client.TeamMember(ctx, c.repo, team, login)
 		if err != nil && !forge.IsGone(err) {
 			return nil, fmt.Errorf("listing the members of a team: %w", err)
 		}
@@ -230,19 +236,14 @@ func (c *check) teams(ctx context.Context, all []string) (member []string, _ err
 // refusal outweighs an approval, and an approval outweighs a missing one.
 func (c *check) reviews(ctx context.Context, state mirror.State,
 	in *report.Inspection) (all []report.Review, err error) {
-	pulls := []*forge.PullRequest{c.pr}
-	if c.reviewedPulls != nil {
-		if pulls, err = c.reviewedPulls(ctx, state); err != nil {
-			return nil, err
-		}
+	pulls, err := c.pulls(ctx, state)
+	if err != nil {
+		return nil, err
 	}
 	weight := func(r report.Review) int {
 		return slices.Index([]report.State{report.Pending, report.Approved, report.Refused}, r.State())
 	}
 	for _, pr := range pulls {
-		if pr == nil {
-			continue
-		}
 		found, err := c.Approvals.Decide(ctx, c.repo, pr, state.GitDir, state.BaseTip, in)
 		if err != nil {
 			return nil, err
@@ -279,18 +280,6 @@ func (c *check) sources(ctx context.Context, state mirror.State) (*remotes.Resol
 		store.Watch = c.watch
 	}
 	return store, nil
-}
-
-// authors lists the authors of all pull requests of the change; none if unknown.
-func (c *check) authors(ctx context.Context, state mirror.State) (logins []string, err error) {
-	if c.pr != nil {
-		return []string{c.pr.Author}, nil
-	}
-	pulls, err := c.reviewedPulls(ctx, state)
-	for _, pr := range pulls {
-		logins = append(logins, pr.Author)
-	}
-	return logins, err
 }
 
 // watch measures the duration of a fetch.

@@ -84,7 +84,19 @@ func (b *sandboxDouble) Run(ctx context.Context, change report.Change) (*report.
 	return b.run(ctx, change)
 }
 
+// asksUser makes the sandbox do no check before it knows who makes the change.
+func (b *bench) asksUser() {
+	check := b.sandbox.run
+	b.sandbox.run = func(ctx context.Context, c report.Change) (*report.Report, error) {
+		if c.User.Unasked {
+			return &report.Report{AsksUser: true}, nil
+		}
+		return check(ctx, c)
+	}
+}
+
 type approvalsDouble struct {
+	people  People // who took part besides the author
 	reviews []report.Review
 	err     error
 	asked   []int // numbers of pull requests
@@ -94,6 +106,13 @@ func (a *approvalsDouble) Decide(_ context.Context, _ forge.Repo, pr *forge.Pull
 	_ *report.Inspection) ([]report.Review, error) {
 	a.asked = append(a.asked, pr.Number)
 	return a.reviews, a.err
+}
+
+func (a *approvalsDouble) People(_ context.Context, _ forge.Repo, pr *forge.PullRequest, _, _ string) (*People, error) {
+	p := People{Unknown: a.people.Unknown}
+	p.add(append([]string{pr.Author}, a.people.Logins...)...)
+	a.asked = append(a.asked, pr.Number)
+	return &p, a.err
 }
 
 // publisher is a Queue in memory.

@@ -57,6 +57,7 @@ func (c *check) requestPreview(ctx context.Context) error {
 type fleetPreview struct {
 	*headRun
 	pr         *forge.PullRequest
+	proposing  *check // of the pull request, for its people
 	state      mirror.State
 	dependents []store.Dependent
 	private    bool // the repository of the pull request
@@ -72,6 +73,8 @@ func (w *Worker) fleetPreview(ctx context.Context, t Task, log *slog.Logger) err
 	}
 	o := &fleetPreview{headRun: w.headRun(t, log.With("pull_request", pr.Number, "head", pr.HeadSHA, "outlook", true)), pr: pr}
 	o.head, o.part, o.closed = pr.HeadSHA, previewPart, pr.State != "open"
+	o.proposing = w.check(t, log)
+	o.proposing.pr = pr
 	if err := o.tidy(ctx); err != nil || o.closed {
 		return err
 	}
@@ -351,16 +354,16 @@ func (o *fleetPreview) preview(ctx context.Context, c *check) (rep *report.Repor
 	if o.Remotes == nil {
 		return nil, state, errors.New("this server does not fetch remote sources")
 	}
-	// What the proposed rules name is the author's wish.
+	// What the proposed rules name is the wish of the people of the pull request.
 	c.remotes, err = o.Remotes(ctx, remotes.Change{Repo: c.repo, Log: c.log, Fork: o.pr.Fork,
-		Authors: func(context.Context) ([]string, error) { return []string{o.pr.Author}, nil }})
+		Authors: func(ctx context.Context) ([]string, error) { return o.proposing.authors(ctx, o.state) }})
 	if err != nil {
 		return nil, state, &remotes.Error{Err: err}
 	}
 	if change.Defaults, err = c.remotes.DefaultsAddress(ctx); err != nil {
 		return nil, state, err
 	}
-	rep, err = c.evaluate(ctx, change)
+	rep, err = c.evaluate(ctx, state, &change)
 	return rep, state, err
 }
 

@@ -98,7 +98,7 @@ func TestRunOfAnOldHeadIsAskedFor(t *testing.T) {
 	}
 }
 
-// If the settings map teams, the author's membership is part of the only check.
+// If the settings map teams and the rules look at the user, the author's membership is part of the check.
 func TestTeamsOfTheAuthor(t *testing.T) {
 	for name, member := range map[string][]string{"member of one": {"org/ops"}, "member of none": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -108,11 +108,12 @@ func TestTeamsOfTheAuthor(t *testing.T) {
 				b.hub.Teams[team] = []string{"octocat"}
 			}
 			b.sandbox.inspection.Teams = []string{"org/dev", "org/ops"}
+			b.asksUser()
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
 			}
 			last := b.sandbox.changes[len(b.sandbox.changes)-1]
-			if len(b.sandbox.changes) != 1 || !slices.Equal(last.User.Teams, member) || last.User.Login != "octocat" {
+			if len(b.sandbox.changes) != 2 || !slices.Equal(last.User.Teams, member) || last.User.Login != "octocat" {
 				t.Errorf("%d checks, the last as %+v", len(b.sandbox.changes), last.User)
 			}
 		})

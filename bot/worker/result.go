@@ -67,6 +67,9 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 		c.run.Annotations = append(c.run.Annotations, annotation(a))
 	}
 	c.run.Summary += output.Unannotated(len(c.run.Annotations), left, c.page) + suggestions
+	if c.nameless {
+		c.run.Summary += "\n" + results.Nameless + ".\n"
+	}
 	return c.send(ctx, result{id: id, run: c.run, kept: kept})
 }
 
@@ -195,7 +198,7 @@ func (c *check) stored(change report.Change, rep *report.Report, id forge.RunID)
 		Conclusion: rep.Conclusion, Title: rep.Title, Started: c.run.StartedAt,
 		Completed: c.Now(), GitHub: strings.TrimSuffix(c.webURL(c.repo), "/"+c.repo.String()), Command: laptop(change)}
 	if c.pr != nil {
-		m.Pull = &results.Pull{Number: c.pr.Number, Title: c.pr.Title, Author: c.pr.Author}
+		m.Pull = &results.Pull{Number: c.pr.Number, Title: c.pr.Title, Author: c.pr.Author, Nameless: c.nameless}
 	}
 	if c.task.Key.Group != "" && len(change.Branches) > 0 {
 		m.Group = change.Branches[0]

@@ -59,7 +59,7 @@ func TestStandinPrivateBase(t *testing.T) {
 			}
 		}
 	}
-	const refused = "it is a private repository that the author of this change may not read"
+	const refused = "it is a private repository that somebody who took part in this change may not read"
 
 	says(open("alice", "reader", repo, naming("base", "main")), "failure", "disallow-latest-tag", "!not read")
 	says(open("bob", "stranger", repo, naming("base", "main")), "neutral", refused, "!disallow-latest-tag")

@@ -181,7 +181,7 @@ func (w *Worker) pull(ctx context.Context, t Task, log *slog.Logger) error {
 		return &store.Later{After: lagPause, Err: errors.New("GitHub does not show the change of the webhook yet")}
 	}
 	c := w.check(t, log.With("pull_request", pr.Number, "head", pr.HeadSHA))
-	c.pr, c.head, c.closed, c.change.User.Login = pr, pr.HeadSHA, pr.State != "open", pr.Author
+	c.pr, c.head, c.closed = pr, pr.HeadSHA, pr.State != "open"
 	c.want.Number, c.want.BaseRef, c.want.BaseSHA = pr.Number, pr.BaseRef, pr.BaseSHA
 	c.change.Branches = []string{pr.BaseRef}
 	c.moved = c.pullMoved
@@ -256,8 +256,10 @@ type Mirror interface {
 	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
 }
 
-// ReviewFinder collects the reviews of pending exceptions in a pull request; *Approvals implements it.
+// ReviewFinder collects the reviews of pending exceptions in a pull request, and who took part in it; *Approvals
+// implements it.
 type ReviewFinder interface {
+	People(ctx context.Context, repo forge.Repo, pr *forge.PullRequest, gitDir, base string) (*People, error)
 	Decide(ctx context.Context, repo forge.Repo, pr *forge.PullRequest, gitDir, rulesCommit string,
 		in *report.Inspection) ([]report.Review, error)
 }

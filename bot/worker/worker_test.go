@@ -35,10 +35,10 @@ func TestCheckIsPublished(t *testing.T) {
 		t.Errorf("run %+v", run)
 	}
 	want := report.Change{GitDir: "/data/mirrors/11", Rules: baseTip, Base: "base", Head: headA,
-		User: report.User{Login: "octocat"}, Now: clock, Repository: []string{"fleet"}}
+		User: report.User{Unasked: true}, Now: clock, Repository: []string{"fleet"}}
 	if got := b.sandbox.changes[0]; got.GitDir != want.GitDir || got.Rules != want.Rules || got.Base != want.Base ||
 		got.Head != want.Head ||
-		got.User.Login != want.User.Login || got.Now != want.Now || !slices.Equal(got.Repository, want.Repository) {
+		got.User.Unasked != want.User.Unasked || got.User.Login != "" || got.Now != want.Now || !slices.Equal(got.Repository, want.Repository) {
 		t.Errorf("change %+v, want %+v", got, want)
 	}
 	if b.mirror.want != (mirror.Want{Number: 12, BaseRef: "main", BaseSHA: baseTip, HeadSHA: headA}) {
@@ -344,7 +344,7 @@ func TestDemandGivesAnotherRun(t *testing.T) {
 func TestChangedInputsGiveAnotherRun(t *testing.T) {
 	for name, change := range map[string]func(b *bench){
 		"engine": func(b *bench) { b.Version = "2" },
-		"author": func(b *bench) { b.pr.Author = "hubot" },
+		"author": func(b *bench) { b.asksUser() },
 		"conclusion": func(b *bench) {
 			b.sandbox.run = answer(&report.Report{Conclusion: report.Failure}, nil)
 		},

@@ -71,6 +71,8 @@ type ProposedRules struct {
 type User struct {
 	Login string   `json:"login,omitempty"`
 	Teams []string `json:"teams,omitempty"` // "org/team"
+	// Unasked says that nobody knows yet who it is: where rules may look at that, the check returns Report.AsksUser instead.
+	Unasked bool `json:"unasked,omitempty"`
 }
 
 // Inspection is what the App must know before a check: whom to ask for approval of which exceptions. It is the answer

@@ -80,6 +80,8 @@ type Report struct {
 
 	// Wanted is what is to be fetched before the check can be done: a render/remote.Request. All else is empty then.
 	Wanted json.RawMessage `json:"wanted,omitempty"`
+	// AsksUser says that the check needs to know who makes the change. All else is empty then.
+	AsksUser bool `json:"asksUser,omitempty"`
 
 	// Excerpts holds the source lines around the findings and errors, by path and line number, for
 	// code frames. "-o json" leaves it out.

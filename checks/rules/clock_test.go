@@ -4,6 +4,19 @@ import (
 	"testing"
 )
 
+func TestMayAskUser(t *testing.T) {
+	for text, want := range map[string]bool{
+		"exclude: {any: [{subjects: [{kind: User, name: olga}]}]}": true, "match: {clusterRoles: [admin]}": true,
+		"{{ request.roles }}": true, "expression: request.userInfo.username": true, "{{ serviceAccountName }}": true,
+		"expression: authorizer.group('')": true, `{{ request.\u0075serInfo }}`: true,
+		"pattern: {metadata: {labels: {team: '?*'}}}": false, "{{ request.object.metadata.name }}": false,
+	} {
+		if got := (&Sources{Policies: []Source{{File: File{Data: []byte(text)}}}}).MayAskUser(); got != want {
+			t.Errorf("%q: %t, want %t", text, got, want)
+		}
+	}
+}
+
 func TestMayAskTime(t *testing.T) {
 	for text, want := range map[string]bool{
 		"expression: now() > timestamp(x)": true, "message: known, snow_now": false, "{{ time_now_utc() }}": true,

@@ -44,11 +44,16 @@ func (out *Sources) Version(t *tree.Tree) (digest string, looksUp bool) {
 	return hex.EncodeToString(h.Sum(nil)), looksUp
 }
 
-// clock are texts without which the result of a rule cannot depend on the time. They are functions that return the
-// time, the expiry of an exception, and what may hide either in YAML or JSON: an escape, a continued line, a value in
-// base64.
-var clock = []string{"time_now", "time_since", "expiresAt", "cleanup.kyverno.io/ttl", `\u`, `\U`, `\x`, "\\\n", "\\\r\n",
-	"!binary", "tag:yaml"}
+// hiding are texts that may hide others in YAML or JSON: an escape, a continued line, a value in base64.
+var hiding = []string{`\u`, `\U`, `\x`, "\\\n", "\\\r\n", "!binary", "tag:yaml"}
+
+// clock are texts without which the result of a rule cannot depend on the time: functions that return the time, and the
+// expiry of an exception. user are those without which it cannot depend on who makes the request.
+var (
+	clock = append([]string{"time_now", "time_since", "expiresAt", "cleanup.kyverno.io/ttl"}, hiding...)
+	user  = append([]string{"userInfo", "UserInfo", "subjects", "roles", "Roles", "serviceAccount", "authorizer",
+		"admissionInfo"}, hiding...)
+)
 
 // nowWord matches the name of a function that returns the time.
 var nowWord = regexp.MustCompile(`\bnow\b`)
@@ -56,9 +61,21 @@ var nowWord = regexp.MustCompile(`\bnow\b`)
 // MayAskTime reports whether the result of the rules may depend on the time, judging by their text. It is never false
 // if the result does.
 func (out *Sources) MayAskTime() bool {
-	return out != nil && slices.ContainsFunc(slices.Concat(out.Policies, out.Exceptions), func(s Source) bool {
-		return bytes.Contains(s.Data, []byte("now")) && nowWord.Match(s.Data) || slices.ContainsFunc(clock, func(text string) bool {
-			return bytes.Contains(s.Data, []byte(text))
-		})
+	return out.some(func(data []byte) bool {
+		return bytes.Contains(data, []byte("now")) && nowWord.Match(data) || hasAny(data, clock)
 	})
+}
+
+// MayAskUser reports whether the result of the rules may depend on who makes the request, judging by their text. Where it
+// is wrong, the rules see somebody without a name.
+func (out *Sources) MayAskUser() bool {
+	return out.some(func(data []byte) bool { return hasAny(data, user) })
+}
+
+func (out *Sources) some(is func(data []byte) bool) bool {
+	return out != nil && slices.ContainsFunc(slices.Concat(out.Policies, out.Exceptions), func(s Source) bool { return is(s.Data) })
+}
+
+func hasAny(data []byte, texts []string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(data, []byte(text)) })
 }

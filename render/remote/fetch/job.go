@@ -115,7 +115,7 @@ func (f *Fetcher) mayRead(ctx context.Context, address string) error {
 	}
 	may, err := f.o.MayRead(ctx, address)
 	if err == nil && !may {
-		err = denied("it is a private repository that the author of this change may not read")
+		err = denied("it is a private repository that somebody who took part in this change may not read")
 	}
 	return err
 }
