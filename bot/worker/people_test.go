@@ -31,7 +31,9 @@ type ownCommits struct {
 	own []string
 }
 
-func (g ownCommits) Commits(context.Context, string, string, string) ([]string, error) { return g.own, nil }
+func (g ownCommits) Commits(context.Context, string, string, string) ([]string, error) {
+	return g.own, nil
+}
 
 func TestPeople(t *testing.T) {
 	for name, tt := range map[string]struct {
