@@ -103,8 +103,8 @@ func TestEventsToJobs(t *testing.T) {
 		{"merge_group", "checks_requested", queued, group,
 			store.Message{Head: sha, Group: &store.Group{Base: sha, BaseRef: "main", Number: 3}}},
 		{"merge_group", "destroyed", queued, nil, store.Message{}},
-		{"installation", "created", `"x":0`, []store.Key{{Installation: 7, All: true}}, missing},
-		{"installation", "unsuspend", `"x":0`, []store.Key{{Installation: 7, All: true}}, missing},
+		{"installation", "created", `"x":0`, []store.Key{{Installation: 7, All: true}}, store.Message{}},
+		{"installation", "unsuspend", `"x":0`, []store.Key{{Installation: 7, All: true}}, store.Message{}},
 		{"repository", "renamed", `"x":0`, all, missing},
 		{"repository", "transferred", `"x":0`, all, missing},
 		{"repository", "unarchived", `"x":0`, all, missing},
@@ -148,7 +148,7 @@ func TestRepositoriesComeAndGo(t *testing.T) {
 	}
 	second := w.Jobs[1]
 	if second.Key != (store.Key{Installation: 7, Repository: 22, All: true}) || second.Message.Owner != "octo-org" ||
-		second.Message.Name != "b" || !second.Message.Missing {
+		second.Message.Name != "b" || second.Message.Missing {
 		t.Errorf("job %+v", second)
 	}
 	// The repository with the organisation's settings changes the rules of all others.

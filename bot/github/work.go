@@ -216,7 +216,8 @@ func onInstallation(from eventOrigin) (Work, error) {
 	id := from.installation.GetID()
 	switch from.action {
 	case "created", "unsuspend", "new_permissions_accepted":
-		return Work{Jobs: []Job{{store.Key{Installation: id, All: true}, store.Message{Missing: true}}}}, nil
+		// Results of before may be out of date: what happened meanwhile has no events.
+		return Work{Jobs: []Job{{store.Key{Installation: id, All: true}, store.Message{}}}}, nil
 	case "deleted":
 		return Work{Drop: []Scope{{id, 0}}, Gone: []Scope{{id, 0}}}, nil
 	case "suspend":
@@ -231,7 +232,7 @@ func onSelected(from eventOrigin, e *gh.InstallationRepositoriesEvent) (w Work) 
 	for _, repo := range e.RepositoriesAdded {
 		owner, name := ownerAndName(repo)
 		key := store.Key{Installation: id, Repository: repo.GetID(), All: true}
-		w.Jobs = append(w.Jobs, Job{key, store.Message{Missing: true, Owner: owner, Name: name}})
+		w.Jobs = append(w.Jobs, Job{key, store.Message{Owner: owner, Name: name}})
 	}
 	if slices.ContainsFunc(slices.Concat(e.RepositoriesAdded, e.RepositoriesRemoved), func(r *gh.Repository) bool {
 		_, name := ownerAndName(r)

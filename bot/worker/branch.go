@@ -262,13 +262,13 @@ func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
 	return nil
 }
 
-// everything stores jobs for all heads without a result in a repository, or in a whole installation.
+// everything stores jobs for all heads in a repository, or in a whole installation.
 func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error {
 	if wait := t.Message.After.Sub(w.Now()); wait > 0 {
 		return &store.Later{After: wait, Err: errors.New("other repositories whose rules changed are checked first")}
 	}
 	message := t.following(t.Message.At)
-	message.Missing, message.Rules = !t.Message.Rules, t.Message.Rules
+	message.Missing, message.Rules = t.Message.Missing, t.Message.Rules
 	if t.Key.Repository == 0 {
 		repos, err := w.Client.Repositories(ctx, t.Key.Installation)
 		if gone, err := w.reachable(ctx, t, log, "installation", err); gone || err != nil {

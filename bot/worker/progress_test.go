@@ -153,6 +153,7 @@ func TestPacedJobs(t *testing.T) {
 		"merge group":          {func(task *Task) { task.Key.Number, task.Key.Group = 0, headA }, true},
 		"rules changed":        {func(task *Task) { task.Message.Event = "push" }, false},
 		"branch":               {func(task *Task) { task.Key.Number, task.Key.Branch = 0, "main" }, false},
+		"back after a while":   {func(task *Task) { task.Message.Event = "installation.unsuspend" }, false},
 		"found missing":        {func(task *Task) { task.Message.Missing = true }, false},
 		"the end of a result":  {func(task *Task) { task.Message.Event = "alarm" }, false},
 		"rules from elsewhere": {func(task *Task) { task.Message.Rules = true }, false},

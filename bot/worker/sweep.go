@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -51,18 +52,22 @@ type SweepConfig struct {
 	Log      *slog.Logger                         // default: discard
 }
 
-// Sweeper finds lost webhooks: failed deliveries, and open pull requests whose head has no completed check run of ours.
+// Sweeper finds lost webhooks: failed deliveries, open pull requests whose head has no completed check run of ours or one
+// from before their last change, and pushes to their bases. What the App could not reach before is checked again.
 // It must be used from one goroutine.
 type Sweeper struct {
 	config SweepConfig
 	since  time.Time            // failed deliveries before this are dealt with
-	done   map[sweptHead]uint64 // heads known to be checked, with the last sweep that saw them
+	done   map[store.Key]swept  // pull requests, as they were when they needed no job any more
+	tips   map[store.Key]string // tips of branches for which a job was stored
+	seen   map[int64]bool       // repositories that an earlier round reached, and that were reached since
 	round  uint64
 	// of this round: repositories that the App reaches, installations that cannot be asked, and whether some did not answer
 	reached    map[int64]forge.Repo
 	suspended  map[int64]bool
 	incomplete bool
-	next       map[int64]int // by installation: the repository to go on with
+	asked      map[store.Key]bool // branches whose tip is known
+	next       map[int64]int      // by installation: the repository to go on with
 }
 
 // NewSweeper makes a sweeper.
@@ -75,7 +80,7 @@ func NewSweeper(c SweepConfig) *Sweeper {
 		c.After = time.After
 	}
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	return &Sweeper{config: c, done: map[sweptHead]uint64{}, next: map[int64]int{}}
+	return &Sweeper{config: c, done: map[store.Key]swept{}, tips: map[store.Key]string{}, seen: map[int64]bool{}, next: map[int64]int{}}
 }
 
 // Run sweeps at once and then after each interval, until ctx ends. What fails is logged and found again by
@@ -99,13 +104,15 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	return errors.Join(s.redeliver(ctx), s.unchecked(ctx))
 }
 
-// sweptHead is a pull request at a commit.
-type sweptHead struct {
-	key store.Key
-	sha string
+// swept is a pull request as a sweep saw it.
+type swept struct {
+	sha, base string
+	updated   time.Time
+	final     bool // else its check runs are looked at again
+	round     uint64
 }
 
-// unchecked enqueues open pull requests whose head has no completed run.
+// unchecked enqueues open pull requests whose result is missing or may be out of date.
 func (s *Sweeper) unchecked(ctx context.Context) error {
 	s.round++
 	installations, err := s.config.Client.Installations(ctx)
@@ -113,7 +120,7 @@ func (s *Sweeper) unchecked(ctx context.Context) error {
 		return fmt.Errorf("listing installations: %w", err)
 	}
 	var errs []error
-	s.reached, s.suspended, s.incomplete = map[int64]forge.Repo{}, map[int64]bool{}, false
+	s.reached, s.suspended, s.incomplete, s.asked = map[int64]forge.Repo{}, map[int64]bool{}, false, map[store.Key]bool{}
 	for _, i := range installations {
 		if s.config.Serves != nil && !s.config.Serves(i.Account) {
 			if err := s.config.Drop(ctx, i.ID, 0); err != nil { // from before it was so
@@ -142,11 +149,12 @@ func (s *Sweeper) unchecked(ctx context.Context) error {
 		}
 	}
 	if len(errs) == 0 {
-		for h, round := range s.done { // closed or pushed over since
-			if round != s.round {
-				delete(s.done, h)
-			}
-		}
+		maps.DeleteFunc(s.done, func(_ store.Key, is swept) bool { return is.round != s.round }) // closed since
+	}
+	if !s.incomplete && ctx.Err() == nil {
+		away := func(repository int64) bool { _, is := s.reached[repository]; return !is }
+		maps.DeleteFunc(s.seen, func(repository int64, _ bool) bool { return away(repository) })
+		maps.DeleteFunc(s.tips, func(key store.Key, _ string) bool { return away(key.Repository) })
 	}
 	return errors.Join(errs...)
 }
@@ -172,6 +180,7 @@ func (s *Sweeper) installation(ctx context.Context, i forge.Installation) error 
 			return errors.Join(append(errs, errSpent)...)
 		}
 		err := s.repository(ctx, repo)
+		s.seen[repo.ID] = err == nil
 		if err == nil || forge.IsGone(err) {
 			continue
 		}
@@ -198,36 +207,65 @@ func (s *Sweeper) repository(ctx context.Context, repo forge.Repo) error {
 	if err != nil {
 		return fmt.Errorf("listing open pull requests: %w", err)
 	}
-	open := map[sweptHead]bool{}
-	at := func(number int, sha string) sweptHead {
-		return sweptHead{store.Key{Installation: repo.Installation, Repository: repo.ID, Target: forge.Target{Number: number}}, sha}
-	}
 	for _, pr := range pulls {
-		open[at(pr.Number, pr.HeadSHA)] = true
-	}
-	for _, pr := range pulls {
-		h := at(pr.Number, pr.HeadSHA)
-		if _, ok := s.done[h]; !ok {
-			runs, err := s.config.Client.CheckRuns(ctx, repo, h.sha)
+		if err := s.base(ctx, repo, pr.BaseRef); err != nil {
+			return err
+		}
+		key := store.Key{Installation: repo.Installation, Repository: repo.ID, Target: forge.Target{Number: pr.Number}}
+		now := swept{sha: pr.HeadSHA, base: pr.BaseRef, updated: pr.Updated, round: s.round}
+		last := s.done[key]
+		same := last.sha == now.sha && last.base == now.base && last.updated.Equal(now.updated)
+		if now.final = same && last.final; !now.final {
+			runs, err := s.config.Client.CheckRuns(ctx, repo, pr.HeadSHA)
 			if err != nil {
 				return fmt.Errorf("listing check runs: %w", err)
 			}
-			settled, final := s.checked(repo, h, runs)
+			var settled bool
+			var begun time.Time
+			settled, now.final, begun = s.checked(repo, key, runs)
 			// The newest run, which decides about merging, may have the result of a subject that left the head.
 			newest, left := newestOf(runs)
-			left = left && newest.Number != 0 && !open[at(newest.Number, h.sha)]
-			if !settled || left {
-				if err := s.enqueue(ctx, repo, h, !settled); err != nil {
+			left = left && newest.Number != 0 && !slices.ContainsFunc(pulls, func(pr forge.PullRequest) bool {
+				return pr.Number == newest.Number && pr.HeadSHA == now.sha
+			})
+			now.final = now.final && !left
+			// A check that began after the last change has seen it. When the App was away, that is not known of other changes,
+			// such as those of rules and teams.
+			again := settled && !same && (!s.seen[repo.ID] || now.updated.After(begun) || last.base != "" && last.base != now.base)
+			if !settled || left || again {
+				stored, err := s.enqueue(ctx, repo, key, pr.HeadSHA, !settled)
+				if err != nil {
 					return err
 				}
-			}
-			if !final || left {
-				continue
+				if again && !stored { // the job that runs may have read the pull request before
+					continue
+				}
 			}
 		}
-		s.done[h] = s.round
+		s.done[key] = now
 	}
 	return nil
+}
+
+// base enqueues a branch into which there are pull requests when its tip is another than before. The job finds out
+// whether the rules changed, and does nothing if it was done for that tip already.
+func (s *Sweeper) base(ctx context.Context, repo forge.Repo, name string) error {
+	key := store.Key{Installation: repo.Installation, Repository: repo.ID, Target: forge.Target{Branch: name}}
+	if name == "" || s.asked[key] {
+		return nil
+	}
+	tip, err := s.config.Client.Branch(ctx, repo, name)
+	if err != nil && !forge.IsGone(err) {
+		return fmt.Errorf("reading the tip of a base branch: %w", err)
+	}
+	if s.asked[key] = true; err != nil || tip == s.tips[key] {
+		return nil
+	}
+	stored, err := s.enqueue(ctx, repo, key, tip, false)
+	if stored {
+		s.tips[key] = tip
+	}
+	return err
 }
 
 // newestOf returns the subject of the newest run with the name of pull requests' runs.
@@ -241,19 +279,19 @@ func newestOf(runs []forge.CheckRun) (about forge.Target, found bool) {
 	return about, false
 }
 
-// checked reports whether the newest run on a head needs no job now, and whether that is final.
-func (s *Sweeper) checked(repo forge.Repo, h sweptHead, runs []forge.CheckRun) (settled, final bool) {
+// checked reports whether the newest run on a head needs no job now, whether that is final, and when its check began.
+func (s *Sweeper) checked(repo forge.Repo, key store.Key, runs []forge.CheckRun) (settled, final bool, begun time.Time) {
 	for _, run := range runs { // newest first
 		id, err := forge.ParseRunID(run.ExternalID)
 		// A canceled one says nothing about a head that came back.
-		if err == nil && id.Target == h.key.Target && run.Conclusion != forge.Cancelled {
+		if err == nil && id.Target == key.Target && run.Conclusion != forge.Cancelled {
 			if settled, final = isSettled(run, id, s.config.Now()); final && s.config.Ends != nil && id.Until != 0 {
-				s.config.Ends(h.key, repo, id.Ends())
+				s.config.Ends(key, repo, id.Ends())
 			}
-			return settled, final
+			return settled, final, run.StartedAt
 		}
 	}
-	return false, false
+	return false, false, begun
 }
 
 // isSettled is about a run of ours. One that was given up is final only after the last retry.
@@ -269,14 +307,17 @@ func isSettled(run forge.CheckRun, id forge.RunID, now time.Time) (settled, fina
 }
 
 // enqueue stores a job, unless one is stored or running. missing says that the head has no result.
-func (s *Sweeper) enqueue(ctx context.Context, repo forge.Repo, h sweptHead, missing bool) error {
-	has, err := s.config.Queue.Has(ctx, h.key)
+func (s *Sweeper) enqueue(ctx context.Context, repo forge.Repo, key store.Key, head string, missing bool) (stored bool, _ error) {
+	has, err := s.config.Queue.Has(ctx, key)
 	if err != nil || has {
-		return err
+		return false, err
 	}
-	s.config.Log.Info("open pull request without a check", "repository", repo.String(), "pull_request", h.key.Number,
-		"head", h.sha)
-	return s.config.Queue.Publish(ctx, h.key, store.Message{Event: "sweep", Missing: missing, Owner: repo.Owner,
+	what := "result may be out of date"
+	if missing {
+		what = "open pull request without a check"
+	}
+	s.config.Log.Info(what, "repository", repo.String(), "job", key.String(), "head", head)
+	return true, s.config.Queue.Publish(ctx, key, store.Message{Event: "sweep", Missing: missing, Owner: repo.Owner,
 		Name: repo.Name, At: s.config.Now().UTC()}, "")
 }
 

@@ -18,17 +18,21 @@ var sweepStart = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // sweepJobs is the double of the queue.
 type sweepJobs struct {
-	published []store.Key
-	again     bool // heads that have a result are wanted
+	published []store.Key // whose head has no result
+	again     []store.Key // whose result may be out of date
 	waiting   []store.Key
 	claims    map[string]bool
 }
 
 func (j *sweepJobs) Publish(_ context.Context, key store.Key, m store.Message, _ string) error {
-	if m.Event != "sweep" || m.Owner != "o" || m.Fresh || m.Missing == j.again {
+	if m.Event != "sweep" || m.Owner != "o" || m.Fresh {
 		return errors.New("unexpected message")
 	}
-	j.published = append(j.published, key)
+	if m.Missing {
+		j.published = append(j.published, key)
+	} else {
+		j.again = append(j.again, key)
+	}
 	return nil
 }
 
@@ -173,6 +177,69 @@ func TestUncheckedHeadsAreEnqueued(t *testing.T) {
 	}
 }
 
+// What changed without a webhook is checked again, once: a result is as old as its check, not as its head.
+func TestResultsOutOfDate(t *testing.T) {
+	pull, branch := sweepKey(1, 10, 2), store.Key{Installation: 1, Repository: 10, Target: forge.Target{Branch: "main"}}
+	for name, tt := range map[string]struct {
+		change func(h *forgetest.GitHub, pr *forge.PullRequest, j *sweepJobs)
+		want   []store.Key
+	}{
+		"nothing": {func(*forgetest.GitHub, *forge.PullRequest, *sweepJobs) {}, nil},
+		"a review, or another base": {func(_ *forgetest.GitHub, pr *forge.PullRequest, _ *sweepJobs) {
+			pr.Updated = sweepStart.Add(time.Hour)
+		}, []store.Key{pull}},
+		"another base, by a clock that is behind": {func(h *forgetest.GitHub, pr *forge.PullRequest, _ *sweepJobs) {
+			pr.BaseRef = "lax"
+		}, []store.Key{pull}},
+		"what a check saw since": {func(h *forgetest.GitHub, pr *forge.PullRequest, _ *sweepJobs) {
+			pr.Updated, h.Runs[0].StartedAt = sweepStart.Add(time.Hour), sweepStart.Add(2*time.Hour)
+		}, nil},
+		"a push to the base": {func(h *forgetest.GitHub, _ *forge.PullRequest, _ *sweepJobs) { h.Tips["main"] = "moved" },
+			[]store.Key{branch}},
+		"a review, while a job runs that may not have seen it": {func(_ *forgetest.GitHub, pr *forge.PullRequest, j *sweepJobs) {
+			pr.Updated, j.waiting = sweepStart.Add(time.Hour), []store.Key{pull}
+		}, []store.Key{pull}},
+		"the App was suspended": {func(h *forgetest.GitHub, _ *forge.PullRequest, j *sweepJobs) { h.Installed[0].Suspended = true },
+			[]store.Key{branch, pull}},
+		"the repository was taken away": {func(h *forgetest.GitHub, _ *forge.PullRequest, _ *sweepJobs) { h.Repos = nil },
+			[]store.Key{branch, pull}},
+		"a permission was taken away": {func(h *forgetest.GitHub, _ *forge.PullRequest, _ *sweepJobs) {
+			h.Fail = refuseSweep("OpenPullRequests", 10, &forge.Gone{What: "pull requests"})
+		}, []store.Key{pull}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := forge.Repo{Installation: 1, ID: 10, Owner: "o"}
+			pr := &forge.PullRequest{Number: 2, HeadSHA: "done", BaseRef: "main", Updated: sweepStart}
+			h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 1}}, Repos: []forge.Repo{repo}, Tips: map[string]string{"main": "tip"},
+				Pulls: map[int64][]*forge.PullRequest{10: {pr}},
+				Runs: []forge.CheckRun{{HeadSHA: "done", Status: "completed", Conclusion: "success", ExternalID: "pr-2/d",
+					StartedAt: sweepStart.Add(time.Second)}}}
+			s, j, _ := newSweeper(h)
+			sweep := func() {
+				t.Helper()
+				if err := s.Sweep(t.Context()); err != nil || len(j.published) != 0 {
+					t.Fatal(err, j.published)
+				}
+			}
+			sweep()
+			if want := []store.Key{branch, pull}; !slices.Equal(j.again, want) {
+				t.Fatalf("at first %v, want %v", j.again, want)
+			}
+			sweep()
+			j.again = nil
+			tt.change(h, pr, j)
+			sweep()
+			h.Installed[0].Suspended, h.Repos, h.Fail, j.waiting = false, []forge.Repo{repo}, nil, nil
+			for range 3 {
+				sweep()
+			}
+			if !slices.Equal(j.again, tt.want) {
+				t.Errorf("checked again: %v, want %v", j.again, tt.want)
+			}
+		})
+	}
+}
+
 func TestCheckedHeadIsNotAskedForAgain(t *testing.T) {
 	h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 1}},
 		Repos: []forge.Repo{{Installation: 1, ID: 10, Owner: "o"}},
@@ -183,8 +250,8 @@ func TestCheckedHeadIsNotAskedForAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if h.Calls("CheckRuns") != 1 || len(j.published) != 0 {
-		t.Errorf("asked %d times for check runs of one head, published %v", h.Calls("CheckRuns"), j.published)
+	if h.Calls("CheckRuns") != 1 || len(j.published) != 0 || len(j.again) != 1 {
+		t.Errorf("asked %d times for check runs of one head, published %v and again %v", h.Calls("CheckRuns"), j.published, j.again)
 	}
 	h.Pulls[10] = nil
 	if err := s.Sweep(t.Context()); err != nil || len(s.done) != 0 {
@@ -212,13 +279,12 @@ func TestResultsThatDoNotLast(t *testing.T) {
 	}
 	h.Pulls[10] = h.Pulls[10][:1]
 	s, j, _ = newSweeper(h) // after a restart
-	j.again = true
 	for range 2 {
 		if err := s.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if want := []store.Key{sweepKey(1, 10, 2), sweepKey(1, 10, 2)}; !slices.Equal(j.published, want) {
+	if want := []store.Key{sweepKey(1, 10, 2), sweepKey(1, 10, 2)}; !slices.Equal(j.again, want) {
 		t.Errorf("published %v, want %v until the head has a result of its own", j.published, want)
 	}
 }

@@ -342,7 +342,7 @@ func (t Task) background() bool {
 	}
 	event, _, _ := strings.Cut(t.Message.Event, ".")
 	return t.Message.Missing || t.Message.Rules || t.Key.Branch != "" || t.Key.All || t.Key.Preview != 0 ||
-		slices.Contains([]string{"push", "sweep", "alarm"}, event)
+		slices.Contains([]string{"push", "sweep", "alarm", "installation", "installation_repositories"}, event)
 }
 
 func (t Task) last() bool      { return t.Try >= t.Tries }
