@@ -24,6 +24,9 @@ const (
 	redeliveryHorizon = 3 * 24 * time.Hour
 	// redeliveryOverlap covers clocks that differ and deliveries that were under way during the last sweep.
 	redeliveryOverlap = 10 * time.Minute
+	// refreshed is the time after which all open pull requests are checked again, since not all that their results depend on
+	// can be seen, such as the members of teams.
+	refreshed = 24 * time.Hour
 )
 
 // SweepQueue is where lost jobs go; store.Queue is one.
@@ -60,7 +63,7 @@ type Sweeper struct {
 	since  time.Time            // failed deliveries before this are dealt with
 	done   map[store.Key]swept  // pull requests, as they were when they needed no job any more
 	tips   map[store.Key]string // tips of branches for which a job was stored
-	seen   map[int64]bool       // repositories that an earlier round reached, and that were reached since
+	seen   map[int64]time.Time  // repositories that were reached since all their pull requests were enqueued, with that time
 	round  uint64
 	// of this round: repositories that the App reaches, installations that cannot be asked, and whether some did not answer
 	reached    map[int64]forge.Repo
@@ -80,7 +83,7 @@ func NewSweeper(c SweepConfig) *Sweeper {
 		c.After = time.After
 	}
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	return &Sweeper{config: c, done: map[store.Key]swept{}, tips: map[store.Key]string{}, seen: map[int64]bool{}, next: map[int64]int{}}
+	return &Sweeper{config: c, done: map[store.Key]swept{}, tips: map[store.Key]string{}, seen: map[int64]time.Time{}, next: map[int64]int{}}
 }
 
 // Run sweeps at once and then after each interval, until ctx ends. What fails is logged and found again by
@@ -153,7 +156,7 @@ func (s *Sweeper) unchecked(ctx context.Context) error {
 	}
 	if !s.incomplete && ctx.Err() == nil {
 		away := func(repository int64) bool { _, is := s.reached[repository]; return !is }
-		maps.DeleteFunc(s.seen, func(repository int64, _ bool) bool { return away(repository) })
+		maps.DeleteFunc(s.seen, func(repository int64, _ time.Time) bool { return away(repository) })
 		maps.DeleteFunc(s.tips, func(key store.Key, _ string) bool { return away(key.Repository) })
 	}
 	return errors.Join(errs...)
@@ -180,7 +183,9 @@ func (s *Sweeper) installation(ctx context.Context, i forge.Installation) error 
 			return errors.Join(append(errs, errSpent)...)
 		}
 		err := s.repository(ctx, repo)
-		s.seen[repo.ID] = err == nil
+		if forge.IsGone(err) {
+			delete(s.seen, repo.ID)
+		}
 		if err == nil || forge.IsGone(err) {
 			continue
 		}
@@ -207,6 +212,8 @@ func (s *Sweeper) repository(ctx context.Context, repo forge.Repo) error {
 	if err != nil {
 		return fmt.Errorf("listing open pull requests: %w", err)
 	}
+	begun := s.config.Now()
+	recent := begun.Sub(s.seen[repo.ID]) < refreshed
 	for _, pr := range pulls {
 		if err := s.base(ctx, repo, pr.BaseRef); err != nil {
 			return err
@@ -214,24 +221,24 @@ func (s *Sweeper) repository(ctx context.Context, repo forge.Repo) error {
 		key := store.Key{Installation: repo.Installation, Repository: repo.ID, Target: forge.Target{Number: pr.Number}}
 		now := swept{sha: pr.HeadSHA, base: pr.BaseRef, updated: pr.Updated, round: s.round}
 		last := s.done[key]
-		same := last.sha == now.sha && last.base == now.base && last.updated.Equal(now.updated)
+		same := recent && last.sha == now.sha && last.base == now.base && last.updated.Equal(now.updated)
 		if now.final = same && last.final; !now.final {
 			runs, err := s.config.Client.CheckRuns(ctx, repo, pr.HeadSHA)
 			if err != nil {
 				return fmt.Errorf("listing check runs: %w", err)
 			}
 			var settled bool
-			var begun time.Time
-			settled, now.final, begun = s.checked(repo, key, runs)
+			var checked time.Time
+			settled, now.final, checked = s.checked(repo, key, runs)
 			// The newest run, which decides about merging, may have the result of a subject that left the head.
 			newest, left := newestOf(runs)
 			left = left && newest.Number != 0 && !slices.ContainsFunc(pulls, func(pr forge.PullRequest) bool {
 				return pr.Number == newest.Number && pr.HeadSHA == now.sha
 			})
 			now.final = now.final && !left
-			// A check that began after the last change has seen it. When the App was away, that is not known of other changes,
-			// such as those of rules and teams.
-			again := settled && !same && (!s.seen[repo.ID] || now.updated.After(begun) || last.base != "" && last.base != now.base)
+			// A check that began after the last change has seen it. It may not have seen others, such as those of rules while the
+			// App was away.
+			again := settled && !same && (!recent || now.updated.After(checked) || last.base != "" && last.base != now.base)
 			if !settled || left || again {
 				stored, err := s.enqueue(ctx, repo, key, pr.HeadSHA, !settled)
 				if err != nil {
@@ -243,6 +250,9 @@ func (s *Sweeper) repository(ctx context.Context, repo forge.Repo) error {
 			}
 		}
 		s.done[key] = now
+	}
+	if !recent {
+		s.seen[repo.ID] = begun
 	}
 	return nil
 }

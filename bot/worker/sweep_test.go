@@ -183,29 +183,31 @@ func TestResultsOutOfDate(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(h *forgetest.GitHub, pr *forge.PullRequest, j *sweepJobs)
 		want   []store.Key
+		after  time.Duration
 	}{
-		"nothing": {func(*forgetest.GitHub, *forge.PullRequest, *sweepJobs) {}, nil},
+		"nothing":            {func(*forgetest.GitHub, *forge.PullRequest, *sweepJobs) {}, nil, 0},
+		"nothing, for a day": {func(*forgetest.GitHub, *forge.PullRequest, *sweepJobs) {}, []store.Key{pull}, 24 * time.Hour},
 		"a review, or another base": {func(_ *forgetest.GitHub, pr *forge.PullRequest, _ *sweepJobs) {
 			pr.Updated = sweepStart.Add(time.Hour)
-		}, []store.Key{pull}},
+		}, []store.Key{pull}, 0},
 		"another base, by a clock that is behind": {func(h *forgetest.GitHub, pr *forge.PullRequest, _ *sweepJobs) {
 			pr.BaseRef = "lax"
-		}, []store.Key{pull}},
+		}, []store.Key{pull}, 0},
 		"what a check saw since": {func(h *forgetest.GitHub, pr *forge.PullRequest, _ *sweepJobs) {
 			pr.Updated, h.Runs[0].StartedAt = sweepStart.Add(time.Hour), sweepStart.Add(2*time.Hour)
-		}, nil},
+		}, nil, 0},
 		"a push to the base": {func(h *forgetest.GitHub, _ *forge.PullRequest, _ *sweepJobs) { h.Tips["main"] = "moved" },
-			[]store.Key{branch}},
+			[]store.Key{branch}, 0},
 		"a review, while a job runs that may not have seen it": {func(_ *forgetest.GitHub, pr *forge.PullRequest, j *sweepJobs) {
 			pr.Updated, j.waiting = sweepStart.Add(time.Hour), []store.Key{pull}
-		}, []store.Key{pull}},
+		}, []store.Key{pull}, 0},
 		"the App was suspended": {func(h *forgetest.GitHub, _ *forge.PullRequest, j *sweepJobs) { h.Installed[0].Suspended = true },
-			[]store.Key{branch, pull}},
+			[]store.Key{branch, pull}, 0},
 		"the repository was taken away": {func(h *forgetest.GitHub, _ *forge.PullRequest, _ *sweepJobs) { h.Repos = nil },
-			[]store.Key{branch, pull}},
+			[]store.Key{branch, pull}, 0},
 		"a permission was taken away": {func(h *forgetest.GitHub, _ *forge.PullRequest, _ *sweepJobs) {
 			h.Fail = refuseSweep("OpenPullRequests", 10, &forge.Gone{What: "pull requests"})
-		}, []store.Key{pull}},
+		}, []store.Key{pull}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := forge.Repo{Installation: 1, ID: 10, Owner: "o"}
@@ -214,7 +216,7 @@ func TestResultsOutOfDate(t *testing.T) {
 				Pulls: map[int64][]*forge.PullRequest{10: {pr}},
 				Runs: []forge.CheckRun{{HeadSHA: "done", Status: "completed", Conclusion: "success", ExternalID: "pr-2/d",
 					StartedAt: sweepStart.Add(time.Second)}}}
-			s, j, _ := newSweeper(h)
+			s, j, now := newSweeper(h)
 			sweep := func() {
 				t.Helper()
 				if err := s.Sweep(t.Context()); err != nil || len(j.published) != 0 {
@@ -228,6 +230,7 @@ func TestResultsOutOfDate(t *testing.T) {
 			sweep()
 			j.again = nil
 			tt.change(h, pr, j)
+			*now = now.Add(tt.after)
 			sweep()
 			h.Installed[0].Suspended, h.Repos, h.Fail, j.waiting = false, []forge.Repo{repo}, nil, nil
 			for range 3 {
