@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -126,6 +127,14 @@ type Message struct {
 	Group   *Group    `json:"group,omitempty"` // with a key of a merge group
 	At      time.Time `json:"at"`              // when the event was accepted
 	After   time.Time `json:"after,omitzero"`  // with Rules: it is not begun before
+}
+
+// Revokes reports whether the event may take a good result away from a head that has one. A push does not: its head has
+// none yet.
+func (m Message) Revokes() bool {
+	event, action, _ := strings.Cut(m.Event, ".")
+	return event == "pull_request_review" ||
+		event == "pull_request" && slices.Contains([]string{"edited", "reopened", "ready_for_review"}, action)
 }
 
 // Group is the merge group of a merge queue.

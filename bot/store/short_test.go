@@ -33,8 +33,81 @@ func TestPausedQueueBeginsWithTheNewest(t *testing.T) {
 	for range 5 {
 		order = append(order, receive(t, got, "a job"))
 	}
-	if want := []int{5, 4, 3, 2, 1}; !slices.Equal(order, want) {
+	if want := []int{5, 4, 1, 3, 2}; !slices.Equal(order, want) { // the fourth that begins is the oldest
 		t.Errorf("order %v, want %v", order, want)
+	}
+}
+
+// What may take a good result away begins before all that was pushed, also while GitHub wants fewer requests.
+func TestRevocationsBeginFirst(t *testing.T) {
+	later := func(key int) Key { return Key{Installation: 7, Repository: 11, Target: forge.Target{Number: key}} }
+	now := time.Now()
+	for name, tt := range map[string]struct {
+		at   tenant
+		want []int
+	}{
+		"in order":                     {tenant{}, []int{3, 6, 1, 2, 4, 5, 7}},
+		"the newest":                   {tenant{short: true}, []int{3, 6, 7, 1, 5, 4, 2}},
+		"no others":                    {tenant{short: true, quiet: now.Add(time.Hour)}, []int{3, 6}},
+		"the oldest gets turns though": {tenant{short: true, begun: 3}, []int{1, 3, 6, 7, 2, 5, 4}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := tt.at
+			at.later = map[Key]wait{later(8): {seq: 8, urgent: true, until: now.Add(time.Minute)}}
+			for n := 1; n <= 7; n++ {
+				at.later[later(n)] = wait{seq: uint64(n), urgent: n%3 == 0}
+			}
+			var order []int
+			for key, found := at.due(now); found; key, found = at.due(now) {
+				order = append(order, key.Number)
+				delete(at.later, key)
+				at.begun++
+			}
+			if !slices.Equal(order, tt.want) {
+				t.Errorf("order %v, want %v", order, tt.want)
+			}
+		})
+	}
+}
+
+// A job stays urgent when it is postponed, and begins while the others of its installation pause.
+func TestRevocationsDoNotPause(t *testing.T) {
+	q := open(t, Config{})
+	key := func(n int) Key { return Key{Installation: 7, Repository: 11, Target: forge.Target{Number: n}} }
+	got := make(chan int, 20)
+	tried := 0
+	work(t, q, 1, func(_ context.Context, j *Job) error {
+		got <- j.Key.Number
+		switch {
+		case j.Key.Number == 1:
+			return &Later{After: time.Hour, Pause: true, Err: errors.New("limit")}
+		case tried == 0:
+			tried++
+			return &Later{After: time.Millisecond, Err: errors.New("not yet")}
+		}
+		return nil
+	})
+	publish(t, q, key(1), "")
+	if n := receive(t, got, "a job"); n != 1 {
+		t.Fatal(n)
+	}
+	publish(t, q, key(2), "")
+	if err := q.Publish(t.Context(), key(3), Message{Event: "pull_request_review.submitted"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if n := receive(t, got, "the review"); n != 3 {
+			t.Errorf("%d begins while all pause", n)
+		}
+	}
+}
+
+func TestRevokes(t *testing.T) {
+	for event, want := range map[string]bool{"pull_request_review.submitted": true, "pull_request_review.dismissed": true,
+		"pull_request.edited": true, "pull_request.reopened": true, "pull_request.synchronize": false, "push": false, "sweep": false} {
+		if got := (Message{Event: event}).Revokes(); got != want {
+			t.Errorf("%s: %v", event, got)
+		}
 	}
 }
 

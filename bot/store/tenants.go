@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -26,38 +27,59 @@ const (
 // installation without a worker gets one of another's, see preempt. Each job of the tenant is at or after next, in
 // later, or in busy; a key is never in both later and busy.
 //
-// Jobs begin in the order in which they came, but the newest first in a tenant with short set. If GitHub's limits allow
-// fewer jobs than arrive, the delay would otherwise grow without end, for results that nobody needs any more.
+// Jobs that may take a good result away begin first, also while the tenant is quiet: what others push must not keep it. The
+// rest begins in the order in which it came, but the newest first in a tenant with short set. If GitHub's limits allow
+// fewer jobs than arrive, the delay would otherwise grow without end, for results that nobody needs any more. So that
+// none waits for ever, every fourth job is the oldest.
 type tenant struct {
 	id    int64
 	next  uint64           // sequence from which on nothing was looked at yet
 	awake bool             // there may be a job at or after next
 	later map[Key]wait     // jobs that were looked at and have to wait
 	busy  map[Key]*running // in work here
-	quiet time.Time        // begin nothing before
+	quiet time.Time        // begin only what is urgent before
+	fails time.Time        // the queue did not answer: look for nothing before
 	short bool             // it had to be quiet, and has not caught up since
+	begun uint64           // number of jobs
 	turn  uint64           // when it was served last
 	lacks time.Time        // since when it has waited for a worker while it has none; zero: it has not
 }
 
 // running is a running job.
 type running struct {
-	newer uint64 // sequence of another job of the key that was found meanwhile; zero: none was
+	was   wait
+	newer wait   // for another job of the key that was found meanwhile; without a sequence: none was
 	turn  uint64 // when it was begun
 	yield func() // has it returned to the queue
 }
 
 // wait is a job that has not begun yet.
 type wait struct {
-	until time.Time
-	seq   uint64 // zero if not known
+	until  time.Time
+	seq    uint64 // zero if not known
+	urgent bool   // see Message.Revokes
+}
+
+// before reports whether a job begins before another one, where the newest of those that are not urgent is first or not.
+func (w wait) before(o wait, newest bool) bool {
+	switch {
+	case w.urgent != o.urgent:
+		return w.urgent
+	case newest && !w.urgent:
+		return w.seq > o.seq
+	}
+	return w.seq < o.seq
 }
 
 // due returns the next of the jobs that need not wait.
 func (at *tenant) due(now time.Time) (best Key, found bool) {
 	var first wait
 	for key, w := range at.later {
-		if !now.Before(w.until) && (!found || at.short && w.seq > first.seq || !at.short && w.until.Before(first.until)) {
+		if now.Before(w.until) || now.Before(at.quiet) && !w.urgent {
+			continue
+		}
+		oldest := at.begun%4 == 3
+		if !found || oldest && w.seq < first.seq || !oldest && w.before(first, at.short) {
 			best, first, found = key, w, true
 		}
 	}
@@ -96,10 +118,10 @@ func (l *tenants) settle(key Key, o outcome) {
 		l.yielding = nil
 	}
 	switch {
-	case job.newer != 0:
-		at.later[key] = wait{seq: job.newer} // what the older one has to wait for is not the newer one's affair
+	case job.newer.seq != 0:
+		at.later[key] = job.newer // what the older one has to wait for is not the newer one's affair
 	case !o.again.IsZero():
-		at.later[key] = wait{o.again, o.seq}
+		at.later[key] = wait{o.again, o.seq, job.was.urgent}
 	}
 	if until := time.Now().Add(o.pause); o.pause > 0 && until.After(at.quiet) {
 		at.quiet, at.short = until, true
@@ -108,7 +130,7 @@ func (l *tenants) settle(key Key, o outcome) {
 
 // wants reports whether a tenant may have a job that can begin.
 func (at *tenant) wants(now time.Time) bool {
-	if now.Before(at.quiet) {
+	if now.Before(at.fails) {
 		return false
 	}
 	_, due := at.due(now)
@@ -137,9 +159,10 @@ func (l *tenants) take(ctx context.Context, yield func()) (Key, bool) {
 		l.turns++
 		at.turn = l.turns
 		if key, found := l.first(ctx, at, now); found {
+			at.busy[key] = &running{was: at.later[key], turn: l.turns, yield: yield}
 			delete(at.later, key)
-			at.busy[key] = &running{turn: l.turns, yield: yield}
 			at.lacks = time.Time{}
+			at.begun++
 			return key, true
 		}
 	}
@@ -148,20 +171,13 @@ func (l *tenants) take(ctx context.Context, yield func()) (Key, bool) {
 
 // first returns the next job of a tenant, and puts it into later; false if there is none now.
 func (l *tenants) first(ctx context.Context, at *tenant, now time.Time) (Key, bool) {
-	var err error
-	if at.short {
-		err = l.gather(ctx, at)
-	}
+	err := l.gather(ctx, at)
 	key, found := at.due(now)
-	if !found && err == nil {
+	if !found && err == nil && !at.awake && !now.Before(at.quiet) {
 		at.short = false
-		var seq uint64
-		if key, seq, found, err = l.walk(ctx, at); found {
-			at.later[key] = wait{seq: seq}
-		}
 	}
 	if err != nil && ctx.Err() == nil {
-		at.quiet = time.Now().Add(searchPause)
+		at.fails = time.Now().Add(searchPause)
 		l.queue.config.Log.Warn("the job queue does not answer", "installation", at.id, "error", err)
 	}
 	return key, found
@@ -170,19 +186,19 @@ func (l *tenants) first(ctx context.Context, at *tenant, now time.Time) (Key, bo
 // gather finds the jobs of the tenant, all of them if there is time.
 func (l *tenants) gather(ctx context.Context, at *tenant) error {
 	for begun := time.Now(); at.awake && time.Since(begun) < gatherFor; {
-		key, seq, found, err := l.walk(ctx, at)
+		key, w, found, err := l.walk(ctx, at)
 		if err != nil {
 			return err
 		}
 		if found {
-			at.later[key] = wait{seq: seq}
+			at.later[key] = w
 		}
 	}
 	return nil
 }
 
-// walk finds the tenant's next job, oldest first, that is not running here, and its sequence; false if there is none.
-func (l *tenants) walk(ctx context.Context, at *tenant) (Key, uint64, bool, error) {
+// walk finds the tenant's next job, oldest first, that is not running here; false if there is none.
+func (l *tenants) walk(ctx context.Context, at *tenant) (Key, wait, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTry)
 	defer cancel()
 	subject := prefix + strconv.FormatInt(at.id, 10) + ".>"
@@ -190,27 +206,30 @@ func (l *tenants) walk(ctx context.Context, at *tenant) (Key, uint64, bool, erro
 		msg, err := l.queue.stream.GetMsg(ctx, at.next, jetstream.WithGetMsgSubject(subject))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			at.awake = false // until a job is announced or found by looking
-			return Key{}, 0, false, nil
+			return Key{}, wait{}, false, nil
 		}
 		if err != nil {
-			return Key{}, 0, false, fmt.Errorf("looking for the next job: %w", err)
+			return Key{}, wait{}, false, fmt.Errorf("looking for the next job: %w", err)
 		}
 		key, err := parseKey(msg.Subject)
 		if err != nil {
 			l.queue.config.Log.Error("a message in the job queue is not a job", "error", err)
 			if err := remove(ctx, l.queue.stream, msg.Sequence); err != nil {
-				return Key{}, 0, false, err
+				return Key{}, wait{}, false, err
 			}
 		}
 		at.next = msg.Sequence + 1
 		if err != nil {
 			continue
 		}
+		var m Message
+		_ = json.Unmarshal(msg.Data, &m) // the worker reports what cannot be read
+		w := wait{seq: msg.Sequence, urgent: m.Revokes()}
 		if job := at.busy[key]; job != nil {
-			job.newer = msg.Sequence
+			job.newer = w
 			continue
 		}
-		return key, msg.Sequence, true, nil
+		return key, w, true, nil
 	}
 }
 
@@ -279,10 +298,13 @@ func (l *tenants) untilNext(now time.Time, free bool) time.Duration {
 		switch {
 		case free:
 			for _, w := range at.later {
-				sooner(later(w.until, at.quiet))
+				if !w.urgent {
+					w.until = later(w.until, at.quiet)
+				}
+				sooner(later(w.until, at.fails))
 			}
 			if at.awake {
-				sooner(at.quiet)
+				sooner(at.fails)
 			}
 		case !at.lacks.IsZero() && l.yielding == nil:
 			sooner(at.lacks.Add(l.queue.config.Courtesy))
@@ -350,7 +372,9 @@ func (l *tenants) free(ctx context.Context, at *tenant, now time.Time) bool {
 		case !until.After(now):
 			return true
 		}
-		at.later[key] = wait{until: until, seq: at.later[key].seq}
+		w := at.later[key]
+		w.until = until
+		at.later[key] = w
 	}
 	return false
 }
