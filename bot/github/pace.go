@@ -64,6 +64,12 @@ func Background(ctx context.Context) context.Context {
 	return context.WithValue(ctx, urgencyKey{}, inBackground)
 }
 
+// Urgent lets a job in that may take a good result away. It can do that by an update, so it does not wait for room to create
+// a check run, and others leave room for its requests.
+func Urgent(ctx context.Context) context.Context {
+	return context.WithValue(ctx, urgencyKey{}, begun)
+}
+
 func urgencyOf(ctx context.Context) urgency {
 	if u, ok := ctx.Value(urgencyKey{}).(urgency); ok {
 		return u
@@ -207,11 +213,11 @@ func (p *pace) take(u urgency, points, created int) (done func(), _ *forge.Retry
 	return p.once(&p.flying), nil
 }
 
-// admit admits a job until done is called. If there is no room, it returns the reason.
-func (p *pace) admit(u urgency) (done func(), _ *forge.RetryLater) {
+// admit admits a job that may create so many check runs until done is called. If there is no room, it returns the reason.
+func (p *pace) admit(u urgency, created int) (done func(), _ *forge.RetryLater) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if full := p.full(u, checkPoints, 1, p.jobs); full != nil {
+	if full := p.full(u, checkPoints, created, p.jobs); full != nil {
 		return nil, full
 	}
 	p.jobs++
@@ -299,11 +305,13 @@ func (a *Client) Admit(ctx context.Context, installation int64, background bool)
 	if err := in.conn.gate.check(); err != nil {
 		return nil, nil, err
 	}
-	u := ordinary
-	if background {
+	u, created := urgencyOf(ctx), 1
+	if u == begun {
+		created = 0
+	} else if background {
 		u = inBackground
 	}
-	done, full := in.conn.pace.admit(u)
+	done, full := in.conn.pace.admit(u, created)
 	if full != nil {
 		return nil, nil, full
 	}

@@ -77,7 +77,7 @@ func TestPaceStaysBelowTheLimits(t *testing.T) {
 		checks := 0
 		for now.Sub(clock0) < 3*time.Hour {
 			now = now.Add(time.Duration(random.IntN(400)) * time.Millisecond)
-			if done, full := p.admit(ordinary); full == nil {
+			if done, full := p.admit(ordinary, 1); full == nil {
 				jobs = append(jobs, job{left: 5 + random.IntN(3), done: done})
 			}
 			if random.IntN(3) == 0 {
@@ -129,17 +129,30 @@ func TestLessUrgentRequestsLeaveRoom(t *testing.T) {
 	if got := [...]int{fill(inBackground), fill(ordinary), fill(begun)}; got != [...]int{450, 315, 90} {
 		t.Errorf("requests by urgency: %v", got)
 	}
-	if _, full := p.admit(ordinary); full == nil || full.After != paceMinute {
+	if _, full := p.admit(ordinary, 1); full == nil || full.After != paceMinute {
 		t.Errorf("a job in a full minute: %v", full)
 	}
 	now = now.Add(paceMinute)
-	if _, full := p.admit(inBackground); full != nil {
+	if _, full := p.admit(inBackground, 1); full != nil {
 		t.Errorf("a job in an empty minute: %v", full)
 	}
+	// What takes a result away needs no room for a new check run, nor the room that others leave.
+	for full := (*forge.RetryLater)(nil); full == nil; {
+		_, full = p.take(ordinary, writePoints, 1)
+	}
+	if _, full := p.admit(ordinary, 1); full == nil {
+		t.Error("a push in a full minute was admitted")
+	}
+	if done, full := p.admit(begun, 0); full != nil {
+		t.Errorf("a refusal in a full minute: %v", full)
+	} else {
+		done()
+	}
+	now = now.Add(paceMinute)
 	// Admitted jobs reserve room for all their requests.
 	let := 1
 	for ; let < 1000; let++ {
-		if _, full := p.admit(ordinary); full != nil {
+		if _, full := p.admit(ordinary, 1); full != nil {
 			break
 		}
 	}
@@ -166,7 +179,7 @@ func TestPaceIsShared(t *testing.T) {
 			t.Errorf("%d peers: %d requests in a minute, want %d", peers, n, want)
 		}
 		now = now.Add(paceMinute)
-		done, full := p.admit(ordinary)
+		done, full := p.admit(ordinary, 1)
 		if full != nil {
 			t.Fatalf("%d peers: %v", peers, full)
 		}
@@ -185,7 +198,7 @@ func TestHourlyLimitDoesNotBlockForAnHour(t *testing.T) {
 	p := newPace(func() time.Time { return now }, nil)
 	longest, last := time.Duration(0), now
 	for ; now.Sub(clock0) < 4*time.Hour; now = now.Add(time.Second) { // admit as many jobs as possible
-		done, full := p.admit(ordinary)
+		done, full := p.admit(ordinary, 1)
 		if full != nil {
 			continue
 		}
@@ -264,7 +277,7 @@ func TestPaceWithoutLimits(t *testing.T) {
 	answer := &http.Response{StatusCode: 200, Header: http.Header{}}
 	p.observe(answer)
 	for range 2 * pointsPerMinute {
-		if _, full := p.admit(inBackground); full != nil {
+		if _, full := p.admit(inBackground, 1); full != nil {
 			t.Fatal(full)
 		}
 	}
@@ -274,7 +287,7 @@ func TestPaceWithoutLimits(t *testing.T) {
 		}
 	}
 	answer.Header.Set("X-RateLimit-Limit", "5000")
-	if p.observe(answer); !func() bool { _, full := p.admit(inBackground); return full != nil }() {
+	if p.observe(answer); !func() bool { _, full := p.admit(inBackground, 1); return full != nil }() {
 		t.Error("with limits, jobs are let in without end")
 	}
 	answer.Header.Del("X-RateLimit-Limit")

@@ -168,11 +168,28 @@ func (c *headRun) complete(ctx context.Context, result forge.RunID) error {
 			c.run.ID = 0 // what is not the newest run decides nothing; it is cancelled if it is open
 		}
 		if err := c.finish(ctx); err != nil {
+			if c.run.ID == 0 && forge.Is[*forge.RetryLater](err) {
+				c.revoke(ctx, shared.newest)
+			}
 			return err
 		}
 		c.Alarm.Set(c.task.Key, c.repo, result.Ends()) // for another check when the result expires
 		return nil
 	})
+}
+
+// revoke takes away the newest result of the head if it is better than that of this check, for which GitHub's limits have
+// no room now: an update needs none.
+func (c *headRun) revoke(ctx context.Context, newest forge.CheckRun) {
+	if newest.Status != forge.Completed || badness(report.Conclusion(newest.Conclusion)) >= badness(report.Conclusion(c.run.Conclusion)) {
+		return
+	}
+	run := forge.CheckRun{ID: newest.ID, Part: c.part, HeadSHA: c.head, Status: forge.InProgress, StartedAt: c.Now(),
+		ExternalID: c.id(forge.RunID{State: forge.HasBegun, Job: c.task.Sequence}).String(), Title: "Out of date",
+		Summary: "The result changed. The new one is published when GitHub's limits have room for it."}
+	if err := c.Client.Publish(ctx, c.repo, &run); err != nil {
+		c.log.Warn("a result that is out of date still stands", "check_run", run.ID, "error", scrub(err.Error()))
+	}
 }
 
 // finish completes the run with what was found out.

@@ -133,6 +133,47 @@ func TestOutboxResultExpires(t *testing.T) {
 	}
 }
 
+// Where GitHub's limits have no room for a worse result, the better one is taken away by an update, and the job is done
+// later.
+func TestBetterResultIsTakenAway(t *testing.T) {
+	for name, tt := range map[string]struct {
+		now  report.Conclusion
+		want []string
+	}{
+		"worse":  {report.Failure, []string{"1 success", "1 in_progress", "1 failure"}},
+		"better": {report.Success, []string{"1 neutral", "2 success"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.Patience = time.Hour
+			first := report.Success
+			if tt.now == first {
+				first = report.Neutral
+			}
+			b.sandbox.run = answer(&report.Report{Conclusion: first}, nil)
+			if err := b.Do(t.Context(), b.task); err != nil {
+				t.Fatal(err)
+			}
+			b.sandbox.run = answer(&report.Report{Conclusion: tt.now}, nil)
+			room := false
+			b.hub.Fail = func(call string, about any) error {
+				if run, is := about.(*forge.CheckRun); is && call == "Publish" && run.ID == 0 && !room {
+					return &forge.RetryLater{After: time.Minute, Reason: "full"}
+				}
+				return nil
+			}
+			b.task.Message.Event, b.task.Sequence = "pull_request_review.submitted", 2
+			if err := b.Do(t.Context(), b.task); err == nil {
+				t.Fatal("it has no room")
+			}
+			room = true
+			if err := b.Do(t.Context(), b.task); err != nil || !slices.Equal(b.hub.History(), tt.want) {
+				t.Errorf("%v, %q, want %q", err, b.hub.History(), tt.want)
+			}
+		})
+	}
+}
+
 // full is a Pace without room.
 type full struct{}
 

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/remotes"
 	"github.com/lintel-bot/lintel/bot/results"
@@ -142,6 +143,9 @@ func (w *Worker) paced(ctx context.Context, t Task, log *slog.Logger) error {
 func (w *Worker) admit(ctx context.Context, t Task) (_ context.Context, done func(), err error) {
 	if w.Pace == nil {
 		return ctx, func() {}, nil
+	}
+	if t.Message.Revokes() {
+		ctx = github.Urgent(ctx)
 	}
 	paced, done, err := w.Pace.Admit(ctx, t.Key.Installation, t.background())
 	if full, ok := errors.AsType[*forge.RetryLater](err); ok {
