@@ -164,6 +164,8 @@ type Client interface {
 	Branch(ctx context.Context, repo Repo, name string) (string, error)
 
 	PullRequest(ctx context.Context, repo Repo, number int) (*PullRequest, error)
+	// MergeGroups are the head commits of the open merge groups of a pull request.
+	MergeGroups(ctx context.Context, repo Repo, base string, number int) ([]string, error)
 	// PullRequestsOfCommit are the open ones.
 	PullRequestsOfCommit(ctx context.Context, repo Repo, sha string) ([]int, error)
 	// OpenPullRequests are those into a branch; "": all.

@@ -23,6 +23,7 @@ type GitHub struct {
 	Tips        map[string]string              // commits of branches, in every repository
 	Pulls       map[int64][]*forge.PullRequest // by repository; open unless they are closed
 	PullReviews []forge.Review                 // of every pull request, oldest first
+	Groups      []string                       // heads of the merge groups of every pull request
 	Committers  []string                       // of the head of every pull request
 	Rights      map[string]string              // by login; "none" by default
 	Teams       map[string][]string            // members by team, as org/slug
@@ -120,6 +121,11 @@ func (g *GitHub) PullRequest(_ context.Context, repo forge.Repo, number int) (*f
 		}
 	}
 	return nil, &forge.Gone{What: "pull request " + strconv.Itoa(number)}
+}
+
+// MergeGroups is as github.Client has it.
+func (g *GitHub) MergeGroups(_ context.Context, repo forge.Repo, _ string, _ int) ([]string, error) {
+	return g.Groups, g.call("MergeGroups", repo)
 }
 
 // OpenPullRequests is as github.Client has it.

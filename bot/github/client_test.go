@@ -429,6 +429,15 @@ func TestCommits(t *testing.T) {
 	}
 }
 
+func TestMergeGroups(t *testing.T) {
+	h := newHub(t)
+	h.answer("GET /repos/octo/svc/git/matching-refs/heads/gh-readonly-queue/release/1/pr-12-", 200, []any{
+		map[string]any{"ref": "refs/heads/gh-readonly-queue/release/1/pr-12-abc", "object": map[string]any{"sha": "head"}}})
+	if got, err := h.app().MergeGroups(t.Context(), testRepo, "release/1", 12); err != nil || !slices.Equal(got, []string{"head"}) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func TestMembers(t *testing.T) {
 	h := newHub(t)
 	h.answer("GET /orgs/octo/teams/ops/memberships/alice", 200, map[string]any{"state": "active"})

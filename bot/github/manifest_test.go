@@ -125,6 +125,7 @@ func callAll(t *testing.T, client *Client, head string, number int) {
 		"Repository":           func(ctx context.Context) { _, _ = client.Repository(ctx, repo) },
 		"Branch":               func(ctx context.Context) { _, _ = client.Branch(ctx, repo, "main") },
 		"Reviews":              func(ctx context.Context) { _, _ = client.Reviews(ctx, repo, number) },
+		"MergeGroups":          func(ctx context.Context) { _, _ = client.MergeGroups(ctx, repo, "main", number) },
 		"Commits":              func(ctx context.Context) { _, _ = client.Commits(ctx, repo, number) },
 		"Permission":           func(ctx context.Context) { _, _ = client.Permission(ctx, repo, "alice") },
 		"TeamMember":           func(ctx context.Context) { _, _ = client.TeamMember(ctx, repo, "octo-org/security", "bob") },

@@ -78,6 +78,17 @@ func (a *Client) Branch(ctx context.Context, repo forge.Repo, name string) (stri
 	return sha, nil
 }
 
+// MergeGroups returns the heads of the open merge groups into a branch whose last pull request is the given one, by the names
+// of the branches that the queue makes.
+func (a *Client) MergeGroups(ctx context.Context, repo forge.Repo, base string, number int) (heads []string, _ error) {
+	refs, _, err := a.of(repo).Git.ListMatchingRefs(ctx, repo.Owner, repo.Name, &gh.ReferenceListOptions{
+		Ref: fmt.Sprintf("heads/%s%s/pr-%d-", queuePrefix, base, number)})
+	for _, ref := range refs {
+		heads = append(heads, ref.GetObject().GetSHA())
+	}
+	return heads, a.classify("merge groups of "+repo.String(), err)
+}
+
 // Repository returns the present settings of a repository.
 func (a *Client) Repository(ctx context.Context, repo forge.Repo) (*forge.Settings, error) {
 	r, _, err := a.of(repo).Repositories.Get(ctx, repo.Owner, repo.Name)

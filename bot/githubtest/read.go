@@ -132,6 +132,24 @@ func (s *Server) getRef(c *call) {
 	notFound(c)
 }
 
+func (s *Server) listRefs(c *call) {
+	out := []object{}
+	if c.repo.dir != "" {
+		list, err := s.run(c.r.Context(), c.repo, "", nil, "for-each-ref", "--format=%(refname) %(objectname)")
+		if err != nil {
+			c.answer(http.StatusInternalServerError, object{"message": err.Error()})
+			return
+		}
+		for line := range strings.Lines(list) {
+			ref, sha, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if strings.HasPrefix(ref, "refs/"+c.r.PathValue("ref")) {
+				out = append(out, object{"ref": ref, "object": object{"type": "commit", "sha": sha}})
+			}
+		}
+	}
+	c.answer(http.StatusOK, page(c, out))
+}
+
 func (s *Server) getPermission(c *call) {
 	login := c.r.PathValue("login")
 	if s.accountID(login) == 0 {

@@ -93,6 +93,7 @@ func (s *Server) handler() http.Handler {
 			unlocked: true, serve: s.createReview},
 		"DELETE /repos/{owner}/{repo}/pulls/comments/{id}":           {permission: "pull_requests:write", serve: s.deleteComment},
 		"GET /repos/{owner}/{repo}/git/ref/heads/{branch...}":        {permission: "contents:read", serve: s.getRef},
+		"GET /repos/{owner}/{repo}/git/matching-refs/{ref...}":       {permission: "contents:read", serve: s.listRefs},
 		"GET /repos/{owner}/{repo}/collaborators/{login}/permission": {permission: "metadata:read", serve: s.getPermission},
 		"GET /orgs/{org}/teams/{slug}/memberships/{login}":           {permission: "members:read", serve: s.getMembership},
 		"POST /repos/{owner}/{repo}/check-runs": {permission: "checks:write",

@@ -316,3 +316,17 @@ func TestSuiteOfABranchIsAskedFor(t *testing.T) {
 		t.Errorf("%v, jobs %v, want the branch's", err, b.jobs.keys)
 	}
 }
+
+// A review counts in the open merge groups of its pull request, which are checked again. Other events ask for none.
+func TestReviewChecksMergeGroups(t *testing.T) {
+	for event, want := range map[string]int{"pull_request_review.submitted": 1, "pull_request.synchronize": 0} {
+		b := newBench(t)
+		b.hub.Groups, b.task.Message.Event = []string{headB}, event
+		if err := b.Do(t.Context(), b.task); err != nil {
+			t.Fatal(err)
+		}
+		if len(b.jobs.keys) != want || want > 0 && b.jobs.keys[0].Group != headB || b.hub.Calls("MergeGroups") != want {
+			t.Errorf("%s: jobs %v", event, b.jobs.keys)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -41,12 +42,15 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 	}
 	c.recordDependency(ctx, rep)
 	shown := c.withhold(ctx, rep)
+	suggestions, failed := c.suggest(ctx, shown)
+	if at := forge.NextRetry(cmp.Or(c.lacking, c.Now()), c.Now()); failed && !at.IsZero() && (id.Until == 0 || at.Unix() < id.Until) {
+		id.Until = at.Unix()
+	}
 	kept := c.record(ctx, change, rep, id)
 	if kept != nil {
 		c.page = c.run.DetailsURL
 	}
 	rep = shown
-	suggestions := c.suggest(ctx, rep)
 	c.run.Conclusion = string(rep.Conclusion)
 	c.run.Title = rep.Title
 	c.run.Summary = c.Summary(rep, c.blobURL(c.head), c.blobURL(c.rules), c.page)
@@ -301,10 +305,10 @@ func (c *check) send(ctx context.Context, r result) error {
 }
 
 // suggest has the pull request carry what the findings suggest, where the settings ask for that. It returns what the
-// summary says of it: a check does not fail for it.
-func (c *check) suggest(ctx context.Context, rep *report.Report) string {
+// summary says of it, and whether it failed, so that another check tries again: this one does not fail for it.
+func (c *check) suggest(ctx context.Context, rep *report.Report) (says string, failed bool) {
 	if !rep.Suggest || c.pr == nil {
-		return ""
+		return "", false
 	}
 	var list []forge.Suggestion
 	for _, s := range output.Suggestions(rep) {
@@ -316,13 +320,13 @@ func (c *check) suggest(ctx context.Context, rep *report.Report) string {
 	case errors.As(err, &lacks):
 		return fmt.Sprintf("\nSuggested changes (`suggestions: review` in `.lintel.yaml`) were not posted: the App "+
 			"lacks the permission *%s*. The App's owner can add it on the App's page; then the owner of this account "+
-			"has to accept it.\n", lacks.Permission)
+			"has to accept it.\n", lacks.Permission), false
 	case err != nil:
 		c.log.Warn("the suggestions were not posted", "error", scrub(err.Error()))
-		return "\nGitHub did not accept the suggested changes; a later check tries again.\n"
+		return "\nGitHub did not accept the suggested changes; a later check tries again.\n", true
 	case left > 0:
 		return fmt.Sprintf("\n%s not posted: the limit is %d.\n",
-			report.Count(left, "more suggested change is", "more suggested changes are"), forge.MaxSuggestions)
+			report.Count(left, "more suggested change is", "more suggested changes are"), forge.MaxSuggestions), false
 	}
-	return ""
+	return "", false
 }

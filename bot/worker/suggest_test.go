@@ -49,6 +49,9 @@ func TestSuggestionsOfACheck(t *testing.T) {
 				strings.Contains(run.Summary, "uggest") != (c.says != "") || !strings.HasSuffix(run.Summary, c.says) {
 				t.Errorf("%d posted, summary %q", len(b.hub.Suggestions), run.Summary)
 			}
+			if again := strings.Contains(run.ExternalID, "!"); again != strings.HasSuffix(c.says, "tries again.\n") {
+				t.Errorf("another check comes: %v (%s)", again, run.ExternalID)
+			}
 			if len(kept.kept) != 1 || kept.kept[0].Report.Edits != nil {
 				t.Error("the edits are kept with the result, which shows them with the findings already")
 			}

@@ -189,7 +189,31 @@ func (w *Worker) pull(ctx context.Context, t Task, log *slog.Logger) error {
 	c.want.Number, c.want.BaseRef, c.want.BaseSHA = pr.Number, pr.BaseRef, pr.BaseSHA
 	c.change.Branches = []string{pr.BaseRef}
 	c.moved = c.pullMoved
+	if err := c.checkGroups(ctx); err != nil {
+		return err
+	}
 	return c.see(ctx)
+}
+
+// checkGroups stores jobs for the merge groups of a pull request whose reviews changed, which count there, too.
+func (c *check) checkGroups(ctx context.Context) error {
+	if !strings.HasPrefix(c.task.Message.Event, "pull_request_review.") || c.closed {
+		return nil
+	}
+	heads, err := c.Client.MergeGroups(ctx, c.repo, c.pr.BaseRef, c.pr.Number)
+	if err != nil && !forge.IsGone(err) {
+		return fmt.Errorf("listing the merge groups of the pull request: %w", err)
+	}
+	for _, head := range heads {
+		key, err := c.task.Key.Of(forge.Target{Group: head})
+		if err != nil {
+			return err
+		}
+		if err := c.Jobs.Publish(ctx, key, c.task.following(c.task.Message.At), c.task.Message.Delivery); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *Worker) headRun(t Task, log *slog.Logger) *headRun {
