@@ -263,6 +263,16 @@ var lives = []standinScene{
 		s.push("change", map[string]string{"exceptions/shop.yaml": standinException + "# more\n"})
 		s.ends(1, map[int]string{n: "action_required"})
 	}},
+	{name: "pushed into by somebody else", play: func(s *standin) {
+		never := strings.Replace(neverPolicy, "  rules:", "  background: false\n  rules:", 1)
+		s.push("main", map[string]string{"policies/never.yaml": strings.Replace(never, "      validate:",
+			"      exclude:\n        any:\n          - subjects: [{kind: User, name: alice}]\n      validate:", 1)}, fields{"user": "olga"})
+		s.push("change", fine("new"))
+		n := s.pull("change")
+		s.ends(1, map[int]string{n: "success"})
+		s.push("change", fine("more"), fields{"user": "bob", "author": fields{"name": "alice", "email": "alice@example.com"}})
+		s.ends(1, map[int]string{n: "failure"})
+	}},
 	{name: "approved by who pushed", play: func(s *standin) {
 		s.push("change", s.excepted())
 		n := s.pull("change")

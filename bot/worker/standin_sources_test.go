@@ -63,6 +63,11 @@ func TestStandinPrivateBase(t *testing.T) {
 
 	says(open("alice", "reader", repo, naming("base", "main")), "failure", "disallow-latest-tag", "!not read")
 	says(open("bob", "stranger", repo, naming("base", "main")), "neutral", refused, "!disallow-latest-tag")
+	// Who may not read it pushes to the pull request of somebody who may.
+	var theirs struct{ SHA string }
+	s.control(http.MethodPost, "/repos/"+repo+"/commits?wait=1", fields{"branch": "reader", "user": "bob", "message": "More",
+		"files": fields{"platform/notes.txt": "by bob"}}, &theirs)
+	says(s.completed(repo, theirs.SHA, 1), "neutral", refused, "!disallow-latest-tag")
 	says(open("alice", "not-installed", repo, naming("elsewhere", "main")), "neutral", "!disallow-latest-tag")
 	says(open("alice", "absent", repo, naming("none", "main")), "neutral", "!disallow-latest-tag")
 
