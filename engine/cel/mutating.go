@@ -182,6 +182,7 @@ func (p *Policy) apply(ctx context.Context, r *admission.Request, env Env, t *ta
 		}
 		return p.judge(out, true)
 	}
+	a.state.empty = program.kyverno
 	object := r.Object
 	for _, mu := range t.mutations {
 		next, err := p.patch(a, mu, object)

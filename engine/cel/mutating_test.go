@@ -71,6 +71,8 @@ func TestMutating(t *testing.T) {
 	}{
 		{"an apply configuration", applies(`Object{metadata: Object.metadata{labels: {"new": "1"}}}`), mutatedPod, Pass,
 			"success", "/metadata/labels/new", `"1"`},
+		{"no old object is an empty one", applies(`Object{metadata: Object.metadata{labels: {"old": string(oldObject == {})}}}`), mutatedPod,
+			Pass, "success", "/metadata/labels/old", `"true"`},
 		{"types all the way down", applies(`Object{spec: Object.spec{containers: object.spec.containers.map(c, ` +
 			`Object.spec.containers{name: c.name, imagePullPolicy: "Always"})}}`),
 			mutatedPod, Pass, "success", "/spec/containers/1", `{name: b, imagePullPolicy: Always}`},
