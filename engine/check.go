@@ -114,17 +114,6 @@ func checkMetadata(d policy.Document, m policy.Metadata) []policy.Problem {
 	return c.problems
 }
 
-func (c *checker) oneOf(pointer, value string, allowed ...string) {
-	if value == "" || slices.Contains(allowed, value) {
-		return
-	}
-	hint := "use " + strings.Join(allowed, " or ")
-	if near := policy.Nearest(value, allowed); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	c.bad(pointer, "unknown value %q: %s", value, hint)
-}
-
 func (c *checker) seconds(pointer string, value *int32) {
 	if value != nil && (*value < 1 || *value > 30) {
 		c.bad(pointer, "the timeout is %d seconds and must be from 1 to 30", *value)
@@ -132,10 +121,8 @@ func (c *checker) seconds(pointer string, value *int32) {
 }
 
 func (c *checker) spec(s *policy.Spec) {
-	c.oneOf("/spec/failurePolicy", s.FailurePolicy, "Ignore", "Fail")
 	c.seconds("/spec/webhookTimeoutSeconds", s.WebhookTimeoutSeconds)
 	if w := s.WebhookConfiguration; w != nil {
-		c.oneOf("/spec/webhookConfiguration/failurePolicy", w.FailurePolicy, "Ignore", "Fail")
 		c.seconds("/spec/webhookConfiguration/timeoutSeconds", w.TimeoutSeconds)
 		if w.FailurePolicy != "" && s.FailurePolicy != "" {
 			c.bad("/spec/failurePolicy", "the failure policy is also written under webhookConfiguration: keep that one")

@@ -171,12 +171,6 @@ func (c *checker) source(at string, e policy.ContextEntry) {
 	if a := e.APICall; a != nil && a.URLPath != "" && a.Service != nil {
 		c.bad(at+"/apiCall/urlPath", "the apiCall of %q has both urlPath and service: keep one", e.Name)
 	}
-	if r := e.ImageRegistry; r != nil && r.Reference == "" {
-		c.bad(at+"/imageRegistry", "the imageRegistry of %q has no reference: add the image", e.Name)
-	}
-	if g := e.GlobalReference; g != nil && g.Name == "" {
-		c.bad(at+"/globalReference", "the globalReference of %q has no name: add that of the GlobalContextEntry", e.Name)
-	}
 }
 
 // expression checks a field that is an expression as a whole. The variables in it are checked by strings.

@@ -97,10 +97,9 @@ func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
 
 // action compiles the failure action of a rule. Fields that it does not set are taken from the policy.
 func (c *ruleCompiler) action(v *policy.Validation) action {
-	now, bad := compileAction(c.doc, c.at("/validate"), v.FailureAction, v.FailureActionOverrides, "failureAction",
-		"failureActionOverrides")
-	old, more := compileAction(c.doc, c.at("/validate"), v.ValidationFailureAction, v.ValidationFailureActionOverrides,
-		"validationFailureAction", "validationFailureActionOverrides")
+	now, bad := compileAction(c.doc, v.FailureAction, c.at("/validate/failureActionOverrides"), v.FailureActionOverrides)
+	old, more := compileAction(c.doc, v.ValidationFailureAction, c.at("/validate/validationFailureActionOverrides"),
+		v.ValidationFailureActionOverrides)
 	if !c.generated {
 		c.problems = append(append(c.problems, bad...), more...)
 	}
@@ -273,11 +272,9 @@ func (c *ruleCompiler) security(p *policy.PodSecurity) *podsecurity.Check {
 
 func (c *ruleCompiler) cel(r *policy.Rule) *cel.Rule {
 	v := r.Validate.CEL
-	audit, bad := policy.FromTree[[]policy.CELAuditAnnotation](c.doc, v.AuditAnnotations)
-	c.problems = append(c.problems, bad...)
 	out, bad := cel.CompileRule(c.doc, cel.RuleSpec{
 		Name: r.Name, Pointer: c.at("/validate/cel"), PreconditionsAt: c.at("/celPreconditions"),
-		Preconditions: r.CELPreconditions, Expressions: v.Expressions, Variables: v.Variables, AuditAnnotations: audit,
+		Preconditions: r.CELPreconditions, Expressions: v.Expressions, Variables: v.Variables, AuditAnnotations: v.AuditAnnotations,
 		ParamKind: v.ParamKind, ParamRef: v.ParamRef, Message: r.Validate.Message,
 	})
 	c.problems = append(c.problems, bad...)

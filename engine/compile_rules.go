@@ -23,13 +23,7 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 	if d.Kind == "Policy" {
 		g.namespace = cmp.Or(d.Namespace, "default")
 	}
-	switch p.Spec.ApplyRules {
-	case "", "All":
-	case "One":
-		g.applyOne = true
-	default:
-		problems = append(problems, d.Problem("/spec/applyRules", "unknown value %q: use All or One", p.Spec.ApplyRules))
-	}
+	g.applyOne = p.Spec.ApplyRules == "One"
 	g.report = p.Spec.Admission != nil && !*p.Spec.Admission
 	g.warn = p.Spec.EmitWarning != nil && *p.Spec.EmitWarning
 	g.ignore = p.Spec.FailurePolicy == "Ignore"
@@ -39,8 +33,8 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 	if len(p.Spec.Rules) == 0 {
 		problems = append(problems, d.Problem("/spec/rules", "the policy has no rules: add spec.rules"))
 	}
-	standard, bad := compileAction(d, "/spec", p.Spec.ValidationFailureAction, p.Spec.ValidationFailureActionOverrides,
-		"validationFailureAction", "validationFailureActionOverrides")
+	standard, bad := compileAction(d, p.Spec.ValidationFailureAction, "/spec/validationFailureActionOverrides",
+		p.Spec.ValidationFailureActionOverrides)
 	problems = append(problems, bad...)
 	tree := d.Value()
 	trees, _ := jsonpointer.At(tree, "/spec/rules").([]any)

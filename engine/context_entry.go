@@ -78,9 +78,6 @@ func (c *ruleCompiler) entry(at, source string, e policy.ContextEntry) *entry {
 		out.path = c.query(at+"/jmesPath", v.JMESPath)
 	case "configMap":
 		out.load = out.loadConfigMap
-		if e.ConfigMap.Name == "" {
-			c.bad(at, "the configMap of %q has no name: add one", e.Name)
-		}
 		out.object = c.template(at + "/name")
 		out.objectSpace = c.template(at + "/namespace")
 	case "apiCall":

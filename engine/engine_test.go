@@ -313,7 +313,7 @@ func TestFailureAction(t *testing.T) {
 		{"default", "", "", "team", false, 0},
 		{"enforce", "", "failureAction: Enforce", "team", true, 0},
 		{"other case", "", "failureAction: enforce", "team", true, 1},
-		{"under spec", "validationFailureAction: ENFORCE", "", "team", true, 1},
+		{"under spec", "validationFailureAction: enforce", "", "team", true, 1},
 		{"old name under validate", "", "validationFailureAction: Enforce", "team", true, 1},
 		{"the rule wins", "validationFailureAction: Enforce", "failureAction: Audit", "team", false, 1},
 		{"override", "", "failureAction" + overrides, "team", true, 0},

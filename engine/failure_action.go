@@ -24,29 +24,16 @@ type override struct {
 	selector   *match.Selector
 }
 
-// compileAction compiles a failure action and its overrides, whose fields have different names in different places
+// compileAction compiles a failure action and its overrides, which are written at a pointer
 // (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action).
-func compileAction(d policy.Document, at, value string, overrides []policy.FailureActionOverride,
-	field, overridesField string) (action, []policy.Problem) {
+func compileAction(d policy.Document, value, overridesAt string,
+	overrides []policy.FailureActionOverride) (action, []policy.Problem) {
 	var out action
 	var problems []policy.Problem
-	parse := func(pointer, s string) bool {
-		switch strings.ToLower(s) {
-		case "enforce":
-			return true
-		case "audit":
-		default:
-			problems = append(problems, d.Problem(pointer, "unknown failure action %q: use Enforce or Audit", s))
-		}
-		return false
-	}
-	if value != "" {
-		out.set = true
-		out.enforce = parse(at+"/"+field, value)
-	}
+	out.set, out.enforce = value != "", strings.EqualFold(value, "enforce")
 	for i, o := range overrides {
-		pointer := fmt.Sprintf("%s/%s/%d", at, overridesField, i)
-		c := override{enforce: parse(pointer+"/action", o.Action), namespaces: o.Namespaces}
+		pointer := fmt.Sprintf("%s/%d", overridesAt, i)
+		c := override{enforce: strings.EqualFold(o.Action, "enforce"), namespaces: o.Namespaces}
 		if o.NamespaceSelector != nil {
 			s, wrong := match.CompileSelector(o.NamespaceSelector)
 			if wrong != nil {

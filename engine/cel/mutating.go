@@ -90,7 +90,6 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Polic
 		}
 		pods := compile(spec)
 		out.program = pods.program()
-		c.either("/spec/reinvocationPolicy", spec.ReinvocationPolicy, "Never", "IfNeeded")
 		pods.match = c.constraints(spec.MatchConstraints)
 		out.targets = append([]target{pods}, c.controllers(spec.MatchConstraints, spec.Autogen, pods.match,
 			func(template string) target { return compile(mutatingTemplates(spec, template)) })...)
@@ -120,7 +119,6 @@ func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmiss
 		}
 		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, nil, nil)
 		out.targets = []target{{program: func() *program { return out.program }, mutations: c.mutations("/spec/mutations", spec.Mutations)}}
-		c.either("/spec/reinvocationPolicy", spec.ReinvocationPolicy, "Never", "IfNeeded")
 		out.targets[0].match = c.constraints(spec.MatchConstraints)
 		for _, b := range bindings {
 			if b.Spec.PolicyName == doc.Name {

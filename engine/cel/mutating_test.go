@@ -220,7 +220,6 @@ func TestMutatingProblems(t *testing.T) {
 		jsonPatches(`[JSONPatch{op: 1}]`):     "does not compile",
 		jsonPatches(`[JSONPatch{what: "x"}]`): "does not compile",
 		applies(`Object{metadata: {"annotations": {"a": "}}}", "b": "c"}}}`): "rewritten for pod controllers, the expression does not compile",
-		"reinvocationPolicy: Often\n" + applies(`Object{}`):                  "reinvocationPolicy",
 		"variables: [{name: v, expression: 'nope'}]\n" + applies(`Object{}`): "does not compile",
 	} {
 		p, problems := compileMP(t, mpOf(spec))

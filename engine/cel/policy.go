@@ -106,7 +106,6 @@ func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, con
 	validations []policy.CELValidation, audit []policy.CELAuditAnnotation) *program {
 	p := &program{lang: c.lang, kyverno: c.doc.Group() == kyvernoGroup}
 	c.declared, c.untyped, c.additions, c.mutates = map[string]*cel.Type{}, map[string]bool{}, 0, false
-	c.either(at+"/failurePolicy", failurePolicy, "Fail", "Ignore")
 	p.ignore = failurePolicy == "Ignore"
 	c.conditions(p, at+"/matchConditions/", conditions)
 	for i, v := range vars {
@@ -168,7 +167,7 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 		}
 		out := &Policy{
 			kind: doc.Kind, name: doc.Name,
-			enforce: c.enforces("/spec/validationActions", spec.ValidationActions, true),
+			enforce: len(spec.ValidationActions) == 0 || slices.Contains(spec.ValidationActions, "Deny"),
 			defaultMessage: func(i int, _ string) string {
 				return fmt.Sprintf("CEL expression validation failed at index %d", i)
 			},
@@ -209,19 +208,6 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 	})
 }
 
-// enforces reads validationActions. If there are none, fallback decides.
-func (c *compiler) enforces(pointer string, actions []string, fallback bool) bool {
-	if len(actions) == 0 {
-		return fallback
-	}
-	for i, a := range actions {
-		if !slices.Contains([]string{"Deny", "Audit", "Warn"}, a) {
-			c.problem(pointer+"/"+itoa(i), "%q is not a validation action: use Deny, Audit or Warn", a)
-		}
-	}
-	return slices.Contains(actions, "Deny")
-}
-
 // CompileAdmissionPolicy compiles a ValidatingAdmissionPolicy with the bindings that name it. A policy without a
 // binding is evaluated for everything that it matches, and enforces nothing. It returns nil if one of the problems is
 // an error.
@@ -242,7 +228,7 @@ func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPol
 			}
 			out.bindings = append(out.bindings, binding{
 				match:   c.matching("", b.Spec.MatchResources).converting(b.Spec.MatchResources),
-				enforce: c.enforces("", b.Spec.ValidationActions, false),
+				enforce: slices.Contains(b.Spec.ValidationActions, "Deny"),
 				params:  b.Spec.ParamRef,
 			})
 		}

@@ -585,8 +585,6 @@ func TestProblems(t *testing.T) {
 			"p.yaml:11:26: the variable \"pod\" is not defined before this place; did you mean \"pods\"?"},
 		"later": {"  variables:\n  - {name: a, expression: 'variables.b'}\n  - {name: b, expression: '1'}\n" +
 			"  validations:\n  - expression: 'true'\n", "the variable \"b\" is not defined before this place"},
-		"action": {"  validationActions: [Block]\n  validations:\n  - expression: 'true'\n",
-			"\"Block\" is not a validation action"},
 		"nothing": {"  validations: []\n", "the policy validates nothing"},
 		"empty":   {"  validations:\n  - expression: ''\n", "the expression is empty"},
 		"has":     {"  validations:\n  - expression: has(object)\n", "invalid argument to has() macro"},

@@ -71,13 +71,6 @@ func (c *compiler) problem(pointer, format string, args ...any) {
 	c.problems = append(c.problems, c.doc.Problem(pointer, format, args...))
 }
 
-// either reports a value of a field that is none of two words.
-func (c *compiler) either(pointer, value, one, other string) {
-	if value != "" && value != one && value != other {
-		c.problem(pointer, "%s is %s or %s, not %q", pointer[strings.LastIndexByte(pointer, '/')+1:], one, other, value)
-	}
-}
-
 func (c *compiler) located(pointer string, at common.Location, message string) {
 	if c.generated {
 		c.problem(pointer, "rewritten for pod controllers, %s", message)

@@ -82,13 +82,8 @@ func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
 		}
 		out.kinds = append(out.kinds, kind)
 	}
-	for i, o := range r.Operations {
-		op := admission.Operation(o)
-		if !slices.Contains([]admission.Operation{admission.Create, admission.Update, admission.Delete, admission.Connect},
-			op) {
-			bad(fmt.Sprintf("resources/operations/%d", i), "unknown operation %q: use CREATE, UPDATE, DELETE or CONNECT", o)
-		}
-		out.operations = append(out.operations, op)
+	for _, o := range r.Operations {
+		out.operations = append(out.operations, admission.Operation(o))
 	}
 	for k, v := range r.Annotations {
 		out.annotations = append(out.annotations, pair{k, v})

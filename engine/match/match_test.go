@@ -244,7 +244,7 @@ func TestCompileReports(t *testing.T) {
 	_, problems := Compile(policy.Match{
 		Any: []policy.ResourceFilter{{
 			Resources: policy.Resources{
-				Kinds: []string{"a/b/c/d/e"}, Operations: []string{"create"},
+				Kinds:    []string{"a/b/c/d/e"},
 				Selector: &policy.Selector{MatchExpressions: []policy.SelectorRequirement{{Key: "a", Operator: "in"}}},
 			},
 			UserInfo: policy.UserInfo{Subjects: []policy.Subject{{Kind: "Robot", Name: "x"},
@@ -253,7 +253,7 @@ func TestCompileReports(t *testing.T) {
 		All: []policy.ResourceFilter{{}},
 	})
 	want := []string{
-		"any/0/resources/kinds/0", "any/0/resources/operations/0", "any/0/resources/selector/matchExpressions/0/operator",
+		"any/0/resources/kinds/0", "any/0/resources/selector/matchExpressions/0/operator",
 		"any/0/roles/1", "any/0/subjects/0/kind", "any/0/subjects/1/namespace", "all",
 	}
 	if len(problems) != len(want) {

@@ -172,12 +172,8 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 	// A merge puts new elements before the old ones, so the last element is handled first unless the foreach sets an
 	// order.
 	out.descending = out.patch != nil && out.patch.merge != nil
-	switch order, _ := entry["order"].(string); order {
-	case "":
-	case "Ascending", "Descending":
+	if order, ok := entry["order"].(string); ok {
 		out.descending = order == "Descending"
-	default:
-		return nil, jsonpointer.Errorf(at+"/order", "order is Ascending or Descending")
 	}
 	return out, nil
 }

@@ -296,7 +296,6 @@ func TestCompileErrors(t *testing.T) {
 		"mutate: {patchesJson6902: [{op: add, path: a}]}":                                   "/mutate/patchesJson6902",
 		"mutate: {foreach: [{list: 'a[', patchStrategicMerge: {a: b}}]}":                    "/mutate/foreach/0/list",
 		"mutate: {foreach: [{list: a}]}":                                                    "/mutate/foreach/0",
-		"mutate: {foreach: [{list: a, order: Up, patchStrategicMerge: {a: b}}]}":            "/mutate/foreach/0/order",
 		"mutate: {foreach: [{list: a, context: [{name: x}], patchStrategicMerge: {a: b}}]}": "/mutate/foreach/0/context",
 		"mutate: {foreach: [{list: a, preconditions: {some: []}, patchStrategicMerge: {a: b}}]}": "/mutate/foreach/0/" +
 			"preconditions/some",

@@ -16,7 +16,7 @@ type CELExceptionSpec struct {
 	// AllowedValues is a list of strings, or a map of names to lists of strings.
 	AllowedValues any `json:"allowedValues"`
 	// ReportResult is the result a report shows for the exempted: "skip" or "pass".
-	ReportResult string `json:"reportResult"`
+	ReportResult string `json:"reportResult" enum:"skip|pass"`
 	// ExpiresAt is an RFC 3339 date-time; empty means never.
 	ExpiresAt string `json:"expiresAt"`
 	// Properties say to people why there is the exception.
@@ -40,6 +40,6 @@ func (s CELExceptionSpec) HasValues() bool {
 
 // CELPolicyRef names a policy of policies.kyverno.io.
 type CELPolicyRef struct {
-	Name string `json:"name"`
-	Kind string `json:"kind"`
+	Name string `json:"name" required:"true"`
+	Kind string `json:"kind" required:"true"`
 }

@@ -16,7 +16,7 @@ type Head struct {
 // CELSpec is what the specs of all policies in CEL have.
 type CELSpec struct {
 	MatchConstraints *MatchResources  `json:"matchConstraints"`
-	FailurePolicy    string           `json:"failurePolicy"`
+	FailurePolicy    string           `json:"failurePolicy" enum:"Fail|Ignore"`
 	MatchConditions  []MatchCondition `json:"matchConditions"`
 	Variables        []CELVariable    `json:"variables"`
 }
@@ -34,7 +34,7 @@ type ValidatingPolicySpec struct {
 	Validations          []CELValidation      `json:"validations"`
 	AuditAnnotations     []CELAuditAnnotation `json:"auditAnnotations"`
 	Autogen              *CELAutogen          `json:"autogen"`
-	ValidationActions    []string             `json:"validationActions"`
+	ValidationActions    []string             `json:"validationActions" enum:"Deny|Audit|Warn"`
 	Evaluation           *CELEvaluation       `json:"evaluation"`
 	WebhookConfiguration any                  `json:"webhookConfiguration"`
 }
@@ -44,7 +44,7 @@ type CELValidation struct {
 	Expression        string `json:"expression"`
 	Message           string `json:"message"`
 	MessageExpression string `json:"messageExpression"`
-	Reason            string `json:"reason"`
+	Reason            string `json:"reason" enum:"Unauthorized|Forbidden|Invalid|RequestEntityTooLarge"`
 }
 
 // CELAutogen says for which pod controllers a policy on Pods is repeated.
@@ -95,7 +95,7 @@ type ResourceRule struct {
 	APIGroups     []string `json:"apiGroups"`
 	APIVersions   []string `json:"apiVersions"`
 	Resources     []string `json:"resources"`
-	Scope         string   `json:"scope"`
+	Scope         string   `json:"scope" enum:"*|Cluster|Namespaced"`
 }
 
 // ValidatingAdmissionPolicy is the policy kind of Kubernetes itself.
@@ -133,7 +133,7 @@ type ValidatingAdmissionPolicyBinding struct {
 	Head
 	Spec struct {
 		BindingSpec
-		ValidationActions []string `json:"validationActions"`
+		ValidationActions []string `json:"validationActions" enum:"Deny|Audit|Warn"`
 	} `json:"spec"`
 }
 
@@ -154,7 +154,7 @@ type MutatingPolicySpec struct {
 	Mutations              []CELMutation        `json:"mutations"`
 	WebhookConfiguration   any                  `json:"webhookConfiguration"`
 	Evaluation             *CELEvaluation       `json:"evaluation"`
-	ReinvocationPolicy     string               `json:"reinvocationPolicy"`
+	ReinvocationPolicy     string               `json:"reinvocationPolicy" enum:"Never|IfNeeded"`
 }
 
 // CELMutation is one patch of a MutatingPolicy.
@@ -181,7 +181,7 @@ type MutatingAdmissionPolicySpec struct {
 	CELSpec
 	ParamKind          *ParamKind    `json:"paramKind"`
 	Mutations          []CELMutation `json:"mutations"`
-	ReinvocationPolicy string        `json:"reinvocationPolicy"`
+	ReinvocationPolicy string        `json:"reinvocationPolicy" enum:"Never|IfNeeded"`
 }
 
 // MutatingAdmissionPolicyBinding puts a MutatingAdmissionPolicy into force.

@@ -35,9 +35,10 @@ func (d Document) Deprecation(pointer, format string, args ...any) Problem {
 	return p
 }
 
-// Decode reads a document into a struct with json tags, strictly: a field that the struct does not have and a
-// value of another type are problems, all of them in one go, each with the nearest name or the way to write
-// it. A field of type any takes any JSON. What is not a problem is decoded.
+// Decode reads a document into a struct with json tags, strictly: a field that the struct does not have, a value of
+// another type, a text that is none of its tag enum (separated by |) and a missing field with the tag required are
+// problems, all of them in one go, each with the nearest name or the way to write it. A field of type any takes any
+// JSON. What is not a problem is decoded.
 func Decode(doc Document, into any) []Problem { return DecodeAt(doc, "", into) }
 
 // DecodeAt is like [Decode] for the part of a document behind a pointer. A part that is not there decodes
@@ -172,7 +173,7 @@ func (d *decoder) wrong(n *yaml.Node, path []string, want string) {
 }
 
 func (d *decoder) structure(n *yaml.Node, v reflect.Value, path []string) {
-	fields := map[string]reflect.Value{}
+	fields := map[string]structField{}
 	collectFields(v, fields)
 	for key, value := range entries(n) {
 		name := key.Value
@@ -181,12 +182,45 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path []string) {
 			d.report(key, "%s", unknownField(name, path, fields))
 			continue
 		}
-		d.value(value, f, append(path, name))
+		before := len(d.problems)
+		d.value(value, f.value, append(path, name))
+		if allowed := f.tag.Get("enum"); allowed != "" && len(d.problems) == before {
+			d.allowed(value, append(path, name), strings.Split(allowed, "|"))
+		}
+	}
+	for name, f := range fields {
+		if value := field(n, name); f.tag.Get("required") != "" && (value == nil || value.Tag == "!!null") {
+			d.report(n, "%s has no %s: add it", cmp.Or(dotted(path), "the document"), name)
+		}
 	}
 }
 
+// allowed reports a text, or the texts of a list, that are none of some values.
+func (d *decoder) allowed(n *yaml.Node, path, values []string) {
+	if n.Kind == yaml.SequenceNode {
+		for i, c := range n.Content {
+			d.allowed(c, append(path, strconv.Itoa(i)), values)
+		}
+		return
+	}
+	if n.Tag == "!!null" || slices.Contains(values, n.Value) {
+		return
+	}
+	hint := DidYouMean(Nearest(n.Value, values))
+	values = slices.CompactFunc(slices.Clone(values), strings.EqualFold)
+	if last := len(values) - 1; hint == "" {
+		hint = ": use " + strings.Join(values[:last], ", ") + " or " + values[last]
+	}
+	d.report(n, "unknown value %q of %s%s", clip(n.Value), dotted(path), hint)
+}
+
+type structField struct {
+	value reflect.Value
+	tag   reflect.StructTag
+}
+
 // collectFields finds the settable fields of a struct by their JSON names, those of inlined structs too.
-func collectFields(v reflect.Value, into map[string]reflect.Value) {
+func collectFields(v reflect.Value, into map[string]structField) {
 	t := v.Type()
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -196,12 +230,12 @@ func collectFields(v reflect.Value, into map[string]reflect.Value) {
 		case f.Anonymous && name == "" || slices.Contains(strings.Split(options, ","), "inline"):
 			collectFields(v.Field(i), into)
 		case name != "":
-			into[name] = v.Field(i)
+			into[name] = structField{v.Field(i), f.Tag}
 		}
 	}
 }
 
-func unknownField(name string, path []string, known map[string]reflect.Value) string {
+func unknownField(name string, path []string, known map[string]structField) string {
 	message := fmt.Sprintf("unknown field %q", clip(name))
 	if len(path) > 0 {
 		message += " in " + dotted(path)

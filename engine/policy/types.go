@@ -16,13 +16,17 @@ type (
 	Subject             = rbacv1.Subject
 
 	// MatchCondition is a named expression that has to hold for a policy or an exception to apply, CELVariable one that is
-	// evaluated when it is first used. CELAuditAnnotation is compiled and not evaluated. ParamKind is the kind of the
-	// objects that parametrize a policy.
-	MatchCondition     = admissionv1.MatchCondition
-	CELVariable        = admissionv1.Variable
-	CELAuditAnnotation = admissionv1.AuditAnnotation
-	ParamKind          = admissionv1.ParamKind
+	// evaluated when it is first used. ParamKind is the kind of the objects that parametrize a policy.
+	MatchCondition = admissionv1.MatchCondition
+	CELVariable    = admissionv1.Variable
+	ParamKind      = admissionv1.ParamKind
 )
+
+// CELAuditAnnotation is compiled and not evaluated.
+type CELAuditAnnotation struct {
+	Key             string `json:"key" required:"true"`
+	ValueExpression string `json:"valueExpression" required:"true"`
+}
 
 // Metadata is the part of an object's metadata that a file may set. What only the API server writes is
 // accepted, since exported objects have it, and ignored.
@@ -59,15 +63,15 @@ type ClusterPolicy struct {
 // Spec is the spec of a policy.
 type Spec struct {
 	Rules      []Rule `json:"rules"`
-	ApplyRules string `json:"applyRules"`
+	ApplyRules string `json:"applyRules" enum:"All|One"`
 	Admission  *bool  `json:"admission"`
 	Background *bool  `json:"background"`
 
 	// Deprecated in favor of the fields of the same meaning under a rule's validate.
-	ValidationFailureAction          string                  `json:"validationFailureAction"`
+	ValidationFailureAction          string                  `json:"validationFailureAction" enum:"Enforce|enforce|Audit|audit"`
 	ValidationFailureActionOverrides []FailureActionOverride `json:"validationFailureActionOverrides"`
 
-	FailurePolicy                  string                `json:"failurePolicy"`
+	FailurePolicy                  string                `json:"failurePolicy" enum:"Ignore|Fail"`
 	EmitWarning                    *bool                 `json:"emitWarning"`
 	SchemaValidation               *bool                 `json:"schemaValidation"`
 	WebhookTimeoutSeconds          *int32                `json:"webhookTimeoutSeconds"`
@@ -81,7 +85,7 @@ type Spec struct {
 // WebhookConfiguration describes how the API server would call a policy. The match conditions are CEL over the
 // request; a request that does not meet them never reaches the policy.
 type WebhookConfiguration struct {
-	FailurePolicy   string           `json:"failurePolicy"`
+	FailurePolicy   string           `json:"failurePolicy" enum:"Ignore|Fail"`
 	TimeoutSeconds  *int32           `json:"timeoutSeconds"`
 	MatchConditions []MatchCondition `json:"matchConditions"`
 }
@@ -89,7 +93,7 @@ type WebhookConfiguration struct {
 // FailureActionOverride replaces the failure action for namespaces that it names (wildcards allowed) and
 // whose labels its selector takes.
 type FailureActionOverride struct {
-	Action            string    `json:"action"`
+	Action            string    `json:"action" enum:"Enforce|enforce|Audit|audit"`
 	Namespaces        []string  `json:"namespaces"`
 	NamespaceSelector *Selector `json:"namespaceSelector"`
 }
@@ -149,7 +153,7 @@ type Resources struct {
 	Annotations       map[string]string `json:"annotations"`
 	Selector          *Selector         `json:"selector"`
 	NamespaceSelector *Selector         `json:"namespaceSelector"`
-	Operations        []string          `json:"operations"`
+	Operations        []string          `json:"operations" enum:"CREATE|UPDATE|DELETE|CONNECT"`
 }
 
 // ContextEntry is a variable of a rule. Exactly one source is set.
@@ -172,38 +176,58 @@ type Variable struct {
 
 // ConfigMapRef names a ConfigMap; both fields may hold variables.
 type ConfigMapRef struct {
-	Name      string `json:"name"`
+	Name      string `json:"name" required:"true"`
 	Namespace string `json:"namespace"`
 }
 
 // APICall is a call of the Kubernetes API server (URLPath) or of a service.
 type APICall struct {
-	URLPath  string `json:"urlPath"`
-	Method   string `json:"method"`
-	Data     any    `json:"data"`
-	Service  any    `json:"service"`
-	JMESPath string `json:"jmesPath"`
-	Default  any    `json:"default"`
+	URLPath  string        `json:"urlPath"`
+	Method   string        `json:"method" enum:"GET|POST"`
+	Data     []RequestData `json:"data"`
+	Service  *ServiceCall  `json:"service"`
+	JMESPath string        `json:"jmesPath"`
+	Default  any           `json:"default"`
+}
+
+// RequestData is a field of what a POST sends.
+type RequestData struct {
+	Key   string `json:"key" required:"true"`
+	Value any    `json:"value" required:"true"`
+}
+
+// ServiceCall is a call over HTTP.
+type ServiceCall struct {
+	URL      string `json:"url" required:"true"`
+	CABundle string `json:"caBundle"`
+	Headers  []struct {
+		Key   string `json:"key" required:"true"`
+		Value string `json:"value" required:"true"`
+	} `json:"headers"`
 }
 
 // GlobalReference names a GlobalContextEntry.
 type GlobalReference struct {
-	Name     string `json:"name"`
+	Name     string `json:"name" required:"true"`
 	JMESPath string `json:"jmesPath"`
 }
 
 // ImageRegistry asks a registry about an image.
 type ImageRegistry struct {
-	Reference                string `json:"reference"`
+	Reference                string `json:"reference" required:"true"`
 	JMESPath                 string `json:"jmesPath"`
-	ImageRegistryCredentials any    `json:"imageRegistryCredentials"`
+	ImageRegistryCredentials *struct {
+		AllowInsecureRegistry bool     `json:"allowInsecureRegistry"`
+		Providers             []string `json:"providers" enum:"default|amazon|azure|google|github"`
+		Secrets               []string `json:"secrets"`
+	} `json:"imageRegistryCredentials"`
 }
 
 // Validation is the body of a validate rule.
 type Validation struct {
-	FailureAction                    string                  `json:"failureAction"`
+	FailureAction                    string                  `json:"failureAction" enum:"Enforce|enforce|Audit|audit"`
 	FailureActionOverrides           []FailureActionOverride `json:"failureActionOverrides"`
-	ValidationFailureAction          string                  `json:"validationFailureAction"`
+	ValidationFailureAction          string                  `json:"validationFailureAction" enum:"Enforce|enforce|Audit|audit"`
 	ValidationFailureActionOverrides []FailureActionOverride `json:"validationFailureActionOverrides"`
 	AllowExistingViolations          *bool                   `json:"allowExistingViolations"`
 
@@ -256,12 +280,12 @@ type PodSecurityControl struct {
 // CEL is the body of a validate.cel rule, whose parts are those of a ValidatingAdmissionPolicy
 // (https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/).
 type CEL struct {
-	Generate         *bool           `json:"generate"`
-	Expressions      []CELValidation `json:"expressions"`
-	ParamKind        *ParamKind      `json:"paramKind"`
-	ParamRef         *ParamRef       `json:"paramRef"`
-	AuditAnnotations any             `json:"auditAnnotations"`
-	Variables        []CELVariable   `json:"variables"`
+	Generate         *bool                `json:"generate"`
+	Expressions      []CELValidation      `json:"expressions"`
+	ParamKind        *ParamKind           `json:"paramKind"`
+	ParamRef         *ParamRef            `json:"paramRef"`
+	AuditAnnotations []CELAuditAnnotation `json:"auditAnnotations"`
+	Variables        []CELVariable        `json:"variables"`
 }
 
 // Mutation is the body of a mutate rule. With targets it changes other objects of the cluster, which a
@@ -277,7 +301,7 @@ type Mutation struct {
 // ForEachMutation is one entry of mutate.foreach.
 type ForEachMutation struct {
 	List                string            `json:"list"`
-	Order               string            `json:"order"`
+	Order               string            `json:"order" enum:"Ascending|Descending"`
 	Context             []ContextEntry    `json:"context"`
 	Preconditions       any               `json:"preconditions"`
 	PatchStrategicMerge any               `json:"patchStrategicMerge"`
