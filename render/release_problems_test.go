@@ -37,6 +37,9 @@ func TestReleaseProblems(t *testing.T) {
 				"interface {}; image is set at APP:11 (deployed by APP:8)"},
 		"template syntax": {template(`{{ if }}`),
 			"chart/templates/broken.yaml:1: a template of the chart cannot be parsed: missing value for if (deployed by APP:8)"},
+		"output that has no form in JSON": {template("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: {{ \"{{ x }}\" }}}"),
+			"chart/templates/broken.yaml: a template of the chart prints what cannot be read: line 4 a key must be a " +
+				"string: JSON has no other keys (a variable in {{ }} that starts a value needs quotes) (deployed by APP:8)"},
 		"output that is not YAML": {template("a: b: c"), "chart/templates/broken.yaml: a template of the chart prints what is not YAML: mapping " +
 			"values are not allowed in this context (deployed by APP:8)"},
 		"library chart": {"\n-- chart/Chart.yaml --\n{apiVersion: v2, name: app, version: 1.0.0, type: library}\n",

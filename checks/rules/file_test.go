@@ -72,7 +72,7 @@ float: 1.5
 hex: 0x10
 yes: yes
 text: "yes"
-null: ~
+none: ~
 date: 2024-01-01
 base: &base {a: 1, b: 2}
 merged: {<<: *base, b: 3}
@@ -86,7 +86,7 @@ alias: *base
 	base := map[string]any{"a": int64(1), "b": int64(2)}
 	want := map[string]any{
 		"kind": "A", "int": int64(12), "whole": int64(1), "float": 1.5, "hex": int64(16), "true": true, "text": "yes",
-		"null": nil, "date": "2024-01-01", "base": base, "merged": map[string]any{"a": int64(1), "b": int64(3)},
+		"none": nil, "date": "2024-01-01", "base": base, "merged": map[string]any{"a": int64(1), "b": int64(3)},
 		"alias": base, "1": "one",
 	}
 	if got := docs[0].Value(); !reflect.DeepEqual(got, want) {

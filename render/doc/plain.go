@@ -3,6 +3,7 @@ package doc
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -11,12 +12,63 @@ import (
 // server's clients read it: aliases are followed, merge keys applied (see [Fields]), keys are text and YAML 1.1
 // booleans have the tag !!bool, whatever their spelling. All nodes keep their places, and those that are plain already
 // are the document's own; nothing is changed in it. What has no form in JSON is an error.
-func Plain(path string, document *yaml.Node) (*yaml.Node, *Error) {
-	n, err := plain{}.node(document)
+func Plain(path string, document *yaml.Node) (n *yaml.Node, err *Error) {
+	if err = Sound(document); err == nil {
+		n, err = plain{}.node(document)
+	}
 	if err != nil {
 		err.Path = path
 	}
 	return n, err
+}
+
+// Sound refuses a document of [Parse] that has no form in JSON, which the clients of the API server write first: with a
+// key that is no text, a value that its tag does not allow, a number without end, or a merge key that merges no map.
+func Sound(document *yaml.Node) *Error { return sound(document, map[*yaml.Node]bool{}) }
+
+func sound(n *yaml.Node, seen map[*yaml.Node]bool) *Error {
+	at := n
+	if n = Deref(n); at != n {
+		if seen[n] {
+			return nil
+		}
+		seen[n] = true
+	}
+	wrong := func(format string, args ...any) *Error {
+		return &Error{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)}
+	}
+	if n.Kind == yaml.ScalarNode {
+		tag := n.ShortTag()
+		if tag != "!!float" && n.Style&yaml.TaggedStyle == 0 {
+			return nil
+		}
+		_, isText := scalar(n, true).(string)
+		switch {
+		case isText && tag == "!!float":
+			return wrong("%s is not a number that JSON can hold", n.Value)
+		case isText && tag == "!!int", tag == "!!null" && strings.Trim(n.Value, "~NULnul") != "":
+			return wrong("%s is not what its tag %s says", n.Value, tag)
+		}
+		return nil
+	}
+	for i, c := range n.Content {
+		switch key := Deref(c); {
+		case n.Kind != yaml.MappingNode:
+		case i%2 == 0:
+			if at = c; key.Kind != yaml.ScalarNode || key.ShortTag() == "!!null" {
+				return wrong("a key must be a string: JSON has no other keys (a variable in {{ }} that starts a value needs quotes)")
+			}
+			continue
+		case IsMerge(n.Content[i-1]):
+			if at = c; slices.ContainsFunc(Merged(c), func(n *yaml.Node) bool { return n == nil || n.Kind != yaml.MappingNode }) {
+				return wrong("the merge key << merges maps only")
+			}
+		}
+		if err := sound(c, seen); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // plain has the plain value of each anchor.
@@ -28,7 +80,7 @@ func (p plain) node(n *yaml.Node) (*yaml.Node, *Error) {
 		return done, nil
 	}
 	if n.Kind == yaml.ScalarNode {
-		return plainScalar(n)
+		return plainScalar(n), nil
 	}
 	out := flat(n)
 	isMap := n.Kind == yaml.MappingNode
@@ -77,15 +129,11 @@ func flat(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// distinct refuses keys that are not scalars, and keys that are written twice with different values.
+// distinct refuses keys that are written twice with different values.
 func distinct(n *yaml.Node) *Error {
 	seen := make(map[string]*yaml.Node, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], Deref(n.Content[i+1])
-		if Deref(key).Kind != yaml.ScalarNode {
-			return &Error{Line: key.Line, Column: key.Column, Message: "a key must be a string: JSON has no other keys " +
-				"(a variable in {{ }} that starts a value needs quotes)"}
-		}
 		name := keyName(key)
 		if first := seen[name]; first != nil && (value.Kind != yaml.ScalarNode || first.Kind != yaml.ScalarNode ||
 			first.Tag != value.Tag || first.Value != value.Value) {
@@ -113,14 +161,10 @@ func keyName(key *yaml.Node) string {
 	return key.Value
 }
 
-func plainScalar(n *yaml.Node) (*yaml.Node, *Error) {
-	tag := n.ShortTag()
-	if _, isText := scalar(n, true).(string); tag == "!!float" && isText {
-		return nil, &Error{Line: n.Line, Column: n.Column, Message: n.Value + " is not a number that JSON can hold"}
-	}
-	if _, ok := Bool(n); ok && tag != "!!bool" {
+func plainScalar(n *yaml.Node) *yaml.Node {
+	if _, ok := Bool(n); ok && n.ShortTag() != "!!bool" {
 		n = withContent(n, nil)
 		n.Tag = "!!bool"
 	}
-	return n, nil
+	return n
 }

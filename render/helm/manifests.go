@@ -91,7 +91,14 @@ func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, erro
 // Documents parses a manifest as it is in the release. Helm ends each manifest with a line break, without which a block
 // scalar at the end would differ.
 func (m Manifest) Documents(l doc.Limits) ([]*yaml.Node, error) {
-	return doc.Parse(m.Template, []byte(m.Text+"\n"), l)
+	documents, err := doc.Parse(m.Template, []byte(m.Text+"\n"), l)
+	for _, d := range documents {
+		if e := doc.Sound(d); e != nil {
+			e.Path = m.Template
+			return nil, e
+		}
+	}
+	return documents, err
 }
 
 // Objects returns the objects in a manifest, none where it cannot be parsed.

@@ -162,6 +162,7 @@ func functions() map[string]function {
 		{function{taint: dug}, "dig"},
 		{function{taint: dict}, "dict"},
 		{function{taint: picked}, "pick omit"},
+		{function{taint: copied}, "deepCopy"},
 		{function{taint: ended}, "first last"},
 		{function{taint: listed}, "list tuple"},
 		{function{taint: gathered}, "splitList keys values pluck rest initial append push prepend concat reverse uniq " +

@@ -136,6 +136,21 @@ func picked(c *call) taint {
 	return taint{org: info.org, cond: c.args[0].sh.cond}
 }
 
+// copied handles deepCopy: the copy has the origins that its argument has now.
+func copied(c *call) taint {
+	from := c.args[0]
+	if out := concrete(c.out); out.Kind() == reflect.Slice {
+		info := &sliceInfo{org: from.sh.mix()}
+		for i := range out.Len() {
+			info.elems = append(info.elems, c.index(from, i).sh)
+		}
+		c.setSlice(out, info)
+		return from.sh
+	}
+	c.merged(value{rv: c.out}, []before{c.snapshot(from, entry{val: from.sh}, 0)}, 0)
+	return taint{org: c.below(from), cond: from.sh.cond}
+}
+
 // below returns the origin of those entries of a map that have no origin of their own.
 func (t *table) below(m value) *node {
 	if info := t.mapOf(m.rv); info != nil {

@@ -64,8 +64,9 @@ func within(c *call) taint {
 func (c *call) spell(t *text, s string, v value) {
 	own := spelling(v)
 	at := strings.Index(s, own)
-	if at < 0 {
-		at, own = len(s), ""
+	if at < 0 { // escaped
+		t.plain(s, c.origin(v), v.sh.conds())
+		return
 	}
 	t.plain(s[:at], c.origin(v), v.sh.conds())
 	if _, is := asString(v.rv); is {
