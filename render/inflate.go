@@ -258,14 +258,11 @@ func (i *inflation) folder() (chartFolder, error) {
 	return chartFolder{tree: found.Tree, dir: ".", packed: true, from: found}, nil
 }
 
-// madeUp replaces the time in the name that Helm makes for a release without one.
-const madeUp = "1700000000"
-
 // release returns the name of the release.
 func (i *inflation) release() (string, error) {
 	switch {
 	case i.NameTemplate == "" && i.ReleaseName == "":
-		return i.Name + "-" + madeUp, nil
+		return "release-name", nil // as "helm template --generate-name" does
 	case i.NameTemplate == "":
 		return i.ReleaseName, nil
 	case i.ReleaseName != "":

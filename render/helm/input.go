@@ -11,6 +11,7 @@ import (
 	"text/template"
 	"text/template/parse"
 
+	"github.com/Masterminds/semver/v3"
 	chartapi "helm.sh/helm/v4/pkg/chart"
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
@@ -92,6 +93,10 @@ func (c *Chart) input(o Options, r *run) (*Input, error) {
 	if err := c.installable(); err != nil {
 		return nil, err
 	}
+	if o.Name != "" && chartutil.ValidateReleaseName(o.Name) != nil {
+		return nil, &Error{Cause: CauseInvalid, Message: "is installed under a name that Helm refuses: a release is named with lower case " +
+			"letters, digits, - and ., at most 53"}
+	}
 	if !shallow(o.Values, maxValuesDepth) {
 		return nil, tooMuch("has values that are nested too deeply")
 	}
@@ -119,8 +124,10 @@ func (c *Chart) input(o Options, r *run) (*Input, error) {
 			return nil, err
 		}
 	}
-	if required := processed.Metadata.KubeVersion; required != "" &&
-		!chartutil.IsCompatibleRange(required, caps.KubeVersion.String()) {
+	if required := processed.Metadata.KubeVersion; required != "" && !chartutil.IsCompatibleRange(required, caps.KubeVersion.String()) {
+		if _, err := semver.NewConstraint(required); err != nil {
+			return nil, &Error{Cause: CauseInvalid, File: "Chart.yaml", Message: "has a kubeVersion that is no range of versions"}
+		}
 		return nil, &Error{Cause: CauseVersion, File: "Chart.yaml", Message: "requires Kubernetes " + required +
 			" and is rendered for " + caps.KubeVersion.Version}
 	}
@@ -131,6 +138,9 @@ func (c *Chart) input(o Options, r *run) (*Input, error) {
 }
 
 func (c *Chart) installable() error {
+	if v := c.chart.Metadata.APIVersion; v != chart.APIVersionV1 && v != chart.APIVersionV2 {
+		return &Error{Cause: CauseInvalid, File: "Chart.yaml", Message: "has an apiVersion that Helm does not install: write v2"}
+	}
 	if c.chart.Metadata.Type == "library" {
 		return &Error{Cause: CauseLibrary, File: "Chart.yaml", Message: "is a library chart, which cannot be installed"}
 	}

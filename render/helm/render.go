@@ -217,7 +217,7 @@ func (r *run) nesting(t *template.Template, names map[string]int) template.FuncM
 				return "", &refusal{CauseTemplate, "there is no template with the name " + name}
 			}
 			if names[name] > deepestOfName {
-				return "", halted("has a template that includes itself without end")
+				return "", &refusal{CauseTemplate, "has a template that includes itself more often than Helm allows"}
 			}
 			names[name]++
 			defer func() { names[name]-- }()

@@ -37,7 +37,7 @@ func (s *schemas) validate(c *chart.Chart, values map[string]any) (skipped []str
 }
 
 func (s *schemas) leaveOut(c *chart.Chart) (skipped []string) {
-	if len(c.Schema) > 0 && s.of(c.Schema).outside {
+	if c.Schema != nil && s.of(c.Schema).outside {
 		c.Schema = nil
 		skipped = append(skipped, c.ChartFullPath())
 	}
@@ -48,6 +48,9 @@ func (s *schemas) leaveOut(c *chart.Chart) (skipped []string) {
 }
 
 func (s *schemas) of(text []byte) *schema {
+	if len(text) == 0 {
+		return &schema{}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.kept[&text[0]]
@@ -92,7 +95,7 @@ func (anything) Load(string) (any, error) { return true, nil }
 
 // refused returns what the schemas reject, without values; nil: nothing.
 func (s *schemas) refused(c *chart.Chart, values map[string]any, at []string, folder string) *Error {
-	if len(c.Schema) > 0 {
+	if c.Schema != nil {
 		if e := s.of(c.Schema).refused(values, at); e != nil {
 			e.Cause, e.File = CauseSchema, path.Join(folder, "values.schema.json")
 			return e
