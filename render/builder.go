@@ -94,6 +94,24 @@ func (b *builder) lookup(name string) (string, tree.Entry, error) {
 	return real, e, err
 }
 
+// edited leads a place, its chain and its parts from a symlink to the file that a person edits.
+func (b *builder) edited(p origin.Place) origin.Place {
+	follow := func(name string) string {
+		if real, _, err := b.lookup(name); err == nil {
+			return real
+		}
+		return name
+	}
+	p.Path, p.Chain, p.Spans = follow(p.Path), slices.Clone(p.Chain), slices.Clone(p.Spans)
+	for i := range p.Chain {
+		p.Chain[i].Path = follow(p.Chain[i].Path)
+	}
+	for i := range p.Spans {
+		p.Spans[i].Place = b.edited(p.Spans[i].Place)
+	}
+	return p
+}
+
 // find is lookup without the overlay.
 func (b *builder) find(name string) (string, tree.Entry, error) {
 	if !isMounted(name) {

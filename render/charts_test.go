@@ -16,7 +16,7 @@ import (
 )
 
 // The target of a symlink in a chart is part of the chart. A change of it reaches the chart's releases, and neither a
-// cached rendering nor a cached chart from before the change is used.
+// cached rendering nor a cached chart from before the change is used. Places are in the target, which people edit.
 func TestChartOfSymlinks(t *testing.T) {
 	const link = `
 apiVersion: v1
@@ -74,6 +74,9 @@ data: {mode: MODE, from: {{ .Values.from }}}
 					want := fmt.Sprint(map[string]any{"mode": []string{"slow", "fast", "slow"}[i], "from": "here"})
 					if got := fmt.Sprint(find(t, out, "ConfigMap linked").Object["data"]); got != want {
 						t.Errorf("rendering %d: got %s, want %s", i, got, want)
+					}
+					if p := find(t, out, "ConfigMap linked").Origin("/data/mode"); p.Path != "shared/linked.yaml" || p.StartLine != 5 {
+						t.Errorf("rendering %d: got %s:%d, want the file that the link leads to", i, p.Path, p.StartLine)
 					}
 				}
 			}

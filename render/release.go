@@ -231,6 +231,7 @@ func (s *release) resources(out *Rendering) (problems []doc.Error, err error) {
 	out.Resources, failed = s.postRender(out.Resources)
 	problems = append(problems, failed...)
 	for _, res := range out.Resources {
+		res.through(s.renderer.builder.edited)
 		if res.plain && embeds(res.Object) {
 			res.issue(EmbeddedItems, "/items", embedded)
 		}
