@@ -255,8 +255,8 @@ func (c *chartPlaces) decide(s spot, found []trace.Origin, text string) (best or
 			continue // a key or a release is not set to get a default
 		}
 		copied := ""
-		if o.Role == trace.Verbatim && !strings.Contains(text, "\n") {
-			copied = text[o.At:min(o.At+o.Length, len(text))]
+		if o.Role == trace.Verbatim && (s.value.Style&yaml.LiteralStyle == 0 || !strings.Contains(text, "\n")) {
+			copied, _, _ = strings.Cut(text[o.At:min(o.At+o.Length, len(text))], "\n")
 		}
 		p, sure := c.origin(o, copied)
 		if o.Role == trace.Derived && (o.Kind == trace.Key || o.Kind == trace.Release) {
@@ -412,8 +412,7 @@ func (t manifestText) extent(s spot) (at, length int) {
 	return t.scalar(n)
 }
 
-// scalar returns the bytes of a scalar, without its quotes, which the template wrote: of a folded one those of its first
-// line, and one byte of a plain one on several lines.
+// scalar returns the bytes of a scalar, without its quotes, which the template wrote.
 func (t manifestText) scalar(n *yaml.Node) (at, length int) {
 	at, end, ok := t.Span(n)
 	if n.Kind != yaml.ScalarNode || !ok {
@@ -423,17 +422,12 @@ func (t manifestText) scalar(n *yaml.Node) (at, length int) {
 	switch {
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
 		mark, inner, _ := strings.Cut(text, "\n")
-		if n.Style&yaml.FoldedStyle != 0 {
-			inner, _, _ = strings.Cut(inner, "\n")
-		}
 		trimmed := strings.TrimLeft(inner, " ")
 		return min(end, at+len(mark)+1+len(inner)-len(trimmed)), len(strings.TrimRight(trimmed, "\n"))
 	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
 		if len(text) > 2 {
 			return at + 1, len(text) - 2
 		}
-	case text != n.Value:
-		return at, min(1, len(text))
 	}
 	return at, len(text)
 }

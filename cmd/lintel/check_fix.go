@@ -195,7 +195,7 @@ func unhelpful(before, after *report.Report, edits []report.SourceEdit) map[int]
 	was, is, mends := countRules(before), countRules(after), map[ruleName]int{}
 	for _, e := range edits {
 		for _, k := range e.Findings {
-			mends[ruleOf(&before.Findings[k])]++
+			mends[ruleOf(&before.Findings[k])] += weight(&before.Findings[k])
 		}
 	}
 	for rule, n := range mends {
@@ -273,8 +273,11 @@ func countRules(rep *report.Report) map[ruleName]int {
 	out := map[ruleName]int{}
 	for i := range rep.Findings {
 		if f := &rep.Findings[i]; f.Result != report.Skip {
-			out[ruleOf(f)]++
+			out[ruleOf(f)] += weight(f)
 		}
 	}
 	return out
 }
+
+// weight is how many findings one stands for: those of several roots and resources are one while they say the same.
+func weight(f *report.Finding) int { return max(1, len(f.Roots)) + len(f.Resources) }

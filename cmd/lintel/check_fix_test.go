@@ -32,10 +32,12 @@ func TestUnhelpfulEdits(t *testing.T) {
 			"map[2:with it new is violated]"},
 		"something new elsewhere": {[]report.Finding{{Policy: "new"}}, nil,
 			"map[0:with it new is violated 1:with it new is violated 2:with it new is violated]"},
+		"what was one finding of two roots is two": {[]report.Finding{{Policy: "s", Rule: "r", Roots: []string{"x"}},
+			{Policy: "s", Rule: "r", Roots: []string{"y"}}}, nil, "map[]"},
 		"what an exception covers is no finding": {[]report.Finding{{Policy: "new", Result: report.Skip}}, nil, "map[]"},
 		"it does not render":                     {nil, []report.Problem{{Path: "c.yaml"}}, "map[2:with this edit, something can no longer be checked]"},
 	} {
-		before := &report.Report{Findings: []report.Finding{a, b, c}}
+		before := &report.Report{Findings: []report.Finding{a, b, c, {Policy: "s", Rule: "r", Roots: []string{"x", "y"}}}}
 		edits := []report.SourceEdit{{Findings: []int{0}}, {Findings: []int{1}}, {Findings: []int{2}}}
 		if got := fmt.Sprint(unhelpful(before, &report.Report{Findings: tc.after, Errors: tc.errs}, edits)); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)

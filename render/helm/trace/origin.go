@@ -311,8 +311,8 @@ func (t *Trace) origins(segments []segment) []Origin {
 	return out
 }
 
-// rank orders origins. Copied bytes come before computed ones, and values that a person can set before text of the
-// chart.
+// rank orders origins. Values that a person can set come before text of the chart, and else copied bytes before computed
+// ones.
 func rank(o Origin) int {
 	r := 0
 	if o.Role == Derived {
@@ -320,15 +320,15 @@ func rank(o Origin) int {
 	}
 	switch {
 	case o.Kind == Value:
-		return r
+		return r / 5
 	case o.Kind == Key:
 		return r + 1
 	case o.Kind == Text && o.Role == Derived: // argument of a function
-		return r + 4
+		return r + 5
 	case o.Kind == File || o.Kind == Text:
-		return r + 2
+		return r + 3
 	}
-	return r + 3
+	return r + 4
 }
 
 // weigh adds the origin of a segment to a list, or adds its bytes to an entry of the same origin.
