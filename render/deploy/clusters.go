@@ -153,19 +153,14 @@ func (s *Set) Holders(one *Deployment) []*Deployment {
 // holding lists the deployments of folders that contain the object of a deployment, which is in a file or in a root
 // without a deployment. It may be one of them itself.
 func (w *worklist) holding(one *Deployment) []*Deployment {
-	file, including := one.file(), map[string]bool{}
 	if one.From != "" {
-		including[one.From] = true
-	} else {
-		for _, dir := range w.index.IncludedBy(file) {
-			including[dir] = true
-		}
+		return w.taking(one.file(), one.From)
 	}
-	return w.taking(file, including)
+	return w.taking(one.file(), w.index.IncludedBy(one.file())...)
 }
 
 // taking lists the deployments of folders that contain a file, or the kustomization of one of some folders.
-func (w *worklist) taking(file string, including map[string]bool) (list []*Deployment) {
+func (w *worklist) taking(file string, including ...string) (list []*Deployment) {
 	add := func(all []*Deployment, has func(*Deployment) bool) {
 		for _, other := range all {
 			if other.Release == nil && other.External == nil && has(other) {
@@ -174,7 +169,7 @@ func (w *worklist) taking(file string, including map[string]bool) (list []*Deplo
 		}
 	}
 	add(w.ancestors(path.Dir(file)), func(other *Deployment) bool { return other.has(file) })
-	for _, dir := range w.index.Ancestors(including) {
+	for _, dir := range w.index.Ancestors(including...) {
 		add(w.ancestors(dir), func(other *Deployment) bool { return other.includes(dir) })
 	}
 	return list

@@ -53,11 +53,7 @@ func (s *Set) Deployers(root roots.Root) []*Deployment {
 
 // NamesFile reports whether a kustomization that a root consists of names a file.
 func (s *Set) NamesFile(root roots.Root, file string) bool {
-	naming := map[string]bool{}
-	for _, dir := range s.NamedBy(file) {
-		naming[dir] = true
-	}
-	return slices.ContainsFunc(s.Ancestors(naming), func(dir string) bool {
+	return slices.ContainsFunc(s.Ancestors(s.NamedBy(file)...), func(dir string) bool {
 		return dir == root.Path || slices.ContainsFunc(s.Deployers(root), func(one *Deployment) bool {
 			return one.has(dir) || slices.Contains(one.Components(), dir)
 		})

@@ -86,7 +86,7 @@ func (w *worklist) rendering(p string) (list []roots.Root) {
 		}
 	}
 	touched := w.index.Touched([]string{p}, nil)
-	add(append(w.taking(p, touched), w.composing(w.index.Ancestors(touched)...)...), func(*Deployment) bool { return true })
+	add(append(w.taking(p, touched...), w.composing(w.index.Ancestors(touched...)...)...), func(*Deployment) bool { return true })
 	add(w.ordered().external, func(one *Deployment) bool {
 		return one.Release != nil && (one.Where.Path == p || slices.ContainsFunc(one.Release.Reads, func(read string) bool {
 			return read == p || strings.HasPrefix(p, read+"/")

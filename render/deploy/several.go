@@ -200,7 +200,7 @@ func (w *worklist) sentAs(o gitops.Object) []gitops.Object {
 	changes := func(one *Deployment) bool {
 		return (one.Substitute.Active() && variables() || one.Edits(o.Kind, o.Namespace)) && w.isLive(one)
 	}
-	all := w.taking(o.File, w.index.Touched([]string{o.File}, nil))
+	all := w.taking(o.File, w.index.Touched([]string{o.File}, nil)...)
 	if !slices.ContainsFunc(all, changes) {
 		return nil
 	}

@@ -81,7 +81,7 @@ func (s *Set) IsDeployed(dir string) bool {
 
 // isSent is IsDeployed, of what is known so far.
 func (w *worklist) isSent(dir string) bool {
-	return w.composes(dir) || slices.ContainsFunc(w.index.Ancestors(map[string]bool{dir: true}), func(up string) bool {
+	return w.composes(dir) || slices.ContainsFunc(w.index.Ancestors(dir), func(up string) bool {
 		return slices.ContainsFunc(w.ancestors(up), func(one *Deployment) bool {
 			return one.Release == nil && one.External == nil && one.includes(up) && w.isLive(one)
 		})
@@ -108,7 +108,7 @@ func (s *Set) Standalone(changed, links []string) []roots.Root {
 			list = append(list, root)
 		}
 	}
-	for dir := range s.Touched(changed, links) {
+	for _, dir := range s.Touched(changed, links) {
 		visit(dir)
 	}
 	slices.SortFunc(list, roots.Compare)

@@ -114,20 +114,15 @@ func (n *Texts) of(what mentioned) (*mentioning, bool) {
 	if !known {
 		return nil, false
 	}
-	out, dirs := &mentioning{map[string]bool{}, map[string]bool{}}, map[string]bool{}
+	out, dirs := &mentioning{map[string]bool{}, map[string]bool{}}, n.set.Unsettled()
 	for _, p := range files {
 		out.files[p] = true
 		if kustomization.IsFileName(p) {
-			dirs[path.Dir(p)] = true
+			dirs = append(dirs, path.Dir(p))
 		}
-		for _, dir := range n.set.NamedBy(p) {
-			dirs[dir] = true
-		}
+		dirs = append(dirs, n.set.NamedBy(p)...)
 	}
-	for _, dir := range n.set.Unsettled() {
-		dirs[dir] = true
-	}
-	for _, dir := range n.set.Ancestors(dirs) {
+	for _, dir := range n.set.Ancestors(dirs...) {
 		out.folders[dir] = true
 	}
 	n.byName.Store(what, out)

@@ -341,7 +341,7 @@ func (w *worklist) composes(dir string) bool {
 	w.mu.Lock()
 	none := len(w.composed) == 0
 	w.mu.Unlock()
-	return !none && slices.ContainsFunc(w.composing(w.index.Ancestors(map[string]bool{dir: true})...), w.isLive)
+	return !none && slices.ContainsFunc(w.composing(w.index.Ancestors(dir)...), w.isLive)
 }
 
 // ancestors lists the deployments of a folder and of its parent folders.

@@ -2,8 +2,6 @@ package graph
 
 import (
 	"bytes"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -35,7 +33,7 @@ func (g *Graph) Naming(kind, name string, substitutes bool) (files []string, kno
 	if substitutes {
 		keys = append(keys, substituted)
 	}
-	for key := range g.keys(naming, around) {
+	for _, key := range g.keys(naming, around) {
 		if strings.Contains(name, strings.TrimPrefix(key, around)) {
 			keys = append(keys, key)
 		}
@@ -46,19 +44,14 @@ func (g *Graph) Naming(kind, name string, substitutes bool) (files []string, kno
 }
 
 // keys lists the keys of a relation that start with a prefix, in no order. Some may have no values.
-func (g *Graph) keys(r relation, prefix string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for key := range g.base.keys(r, prefix) {
-			if !yield(key) {
-				return
-			}
-		}
-		for key := range maps.Keys(g.added[r]) {
-			if strings.HasPrefix(key, prefix) && !yield(key) {
-				return
-			}
+func (g *Graph) keys(r relation, prefix string) []string {
+	list := slices.Collect(g.base.keys(r, prefix))
+	for key := range g.added[r] {
+		if strings.HasPrefix(key, prefix) {
+			list = append(list, key)
 		}
 	}
+	return list
 }
 
 // Unsettled lists the folders whose kustomization may have objects with names that no file contains: it has a plugin, a
@@ -88,8 +81,8 @@ func (n Names) May(name string) bool {
 	return false
 }
 
-// names records the names that a file may give to objects.
-func (s *scanner) names(p string, data []byte, out *facts) {
+// nameFacts records the names that a file may give to objects.
+func nameFacts(p string, data []byte, out *facts) {
 	seen := map[string]bool{}
 	called(p, data, func(name string) {
 		if !seen[name] && len(seen) <= maxWords {
