@@ -147,7 +147,7 @@ func adopted(base, head *Set) map[string]bool {
 		return ids // no object deploys another folder
 	}
 	for id, one := range known {
-		if base.found().isLive(one) && base.isAdopted(one.top(), head, 0) {
+		if base.found().isLive(one) && base.isAdopted(one, head) {
 			ids[id] = true
 		}
 	}
@@ -174,7 +174,7 @@ func abandoned(base, head *Set, standing []roots.Root, ids map[string]bool) {
 			file := one.top().Where.Path
 			may := slices.ContainsFunc(standing, func(r roots.Root) bool { return r.Path == path.Dir(file) }) ||
 				slices.ContainsFunc(above, func(a *Deployment) bool { return a.isAround(file) })
-			if may && head.isAbandoned(one.top(), base, 0) {
+			if may && head.isAbandoned(one, base) {
 				ids[id], above, more = true, append(above, old), true
 			}
 		}

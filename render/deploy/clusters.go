@@ -20,15 +20,13 @@ type Placement struct {
 // Placement returns where a root is deployed.
 func (s *Set) Placement(root roots.Root) Placement {
 	w := s.found()
-	if known, ok := w.placements.Load(root); ok {
-		return known.(Placement)
-	}
-	p := Placement{Clusters: w.clustersOf(s.liveDeployers(root), map[string]bool{})}
-	if len(p.Clusters) == 0 && s.hasDeployers(root) {
-		p = Placement{[]gitops.Cluster{w.clusterOf(root.Path)}, true}
-	}
-	w.placements.Store(root, p)
-	return p
+	return w.placements.Get(root, func() Placement {
+		clusters := w.clustersOf(s.liveDeployers(root), map[string]bool{})
+		if len(clusters) == 0 && s.hasDeployers(root) {
+			return Placement{[]gitops.Cluster{w.clusterOf(root.Path)}, true}
+		}
+		return Placement{Clusters: clusters}
+	})
 }
 
 // liveDeployers lists the deployments of a root whose objects are deployed themselves.
@@ -53,43 +51,44 @@ func (s *Set) hasDeployers(root roots.Root) bool {
 func (w *worklist) chosen() *roots.Index {
 	var folders []string
 	for _, one := range w.sorted() {
-		if !w.isLive(one) {
-			continue
+		if w.isLive(one) {
+			folders = append(folders, one.Path)
 		}
-		folders = append(folders, one.Path)
 	}
 	return w.index.WithDeployed(folders)
+}
+
+// clusterKey is what the clusters of a deployment depend on: its own file and that of the top one, its root, and what it names.
+type clusterKey struct {
+	file, top, from string
+	to              gitops.Cluster
 }
 
 // reaches lists the clusters that a deployment goes to; none where its object is not deployed. The result is cached per
 // file and root of the object, which many deployments share.
 func (w *worklist) reaches(one *Deployment) []gitops.Cluster {
-	type object struct {
-		file, from string
-		to         gitops.Cluster
+	one = one.directed()
+	return w.reached.Get(clusterKey{one.Where.Path, one.top().Where.Path, one.From, one.To}, func() []gitops.Cluster {
+		if !w.isLive(one) {
+			return nil
+		}
+		return w.clustersOf([]*Deployment{one}, map[string]bool{})
+	})
+}
+
+// directed returns the deployment whose object names the cluster: d, or one that deploys it.
+func (d *Deployment) directed() *Deployment {
+	for d.To == (gitops.Cluster{}) && d.from != nil {
+		d = d.from
 	}
-	for one.To == (gitops.Cluster{}) && one.from != nil {
-		one = one.from
-	}
-	key := object{one.top().Where.Path + "\x00" + one.Where.Path, one.From, one.To}
-	if known, ok := w.reached.Load(key); ok {
-		return known.([]gitops.Cluster)
-	}
-	var list []gitops.Cluster
-	if w.isLive(one) {
-		list = w.clustersOf([]*Deployment{one}, map[string]bool{})
-	}
-	w.reached.Store(key, list)
-	return list
+	return d
 }
 
 // clustersOf lists the clusters that deployments go to: those that their objects name, else those that contain the
 // objects. passed has the files that were already visited.
 func (w *worklist) clustersOf(list []*Deployment, passed map[string]bool) (clusters []gitops.Cluster) {
 	for _, one := range list {
-		for one.To == (gitops.Cluster{}) && one.from != nil {
-			one = one.from
-		}
+		one = one.directed()
 		own := []gitops.Cluster{one.To}
 		if one.To == (gitops.Cluster{}) {
 			own = w.clustersOfObject(one, passed)
@@ -179,27 +178,35 @@ func (w *worklist) taking(file string, including ...string) (list []*Deployment)
 // an object that deployed something else deploys them in a later tree. They need not have been in its cluster before.
 func (s *Set) IsAdopted(root roots.Root, later *Set) bool {
 	list := s.liveDeployers(root)
-	return len(list) > 0 && !slices.ContainsFunc(list, func(one *Deployment) bool { return !s.isAdopted(one.top(), later, 0) })
+	return len(list) > 0 && !slices.ContainsFunc(list, func(one *Deployment) bool { return !s.isAdopted(one, later) })
 }
 
-func (s *Set) isAdopted(one *Deployment, later *Set, depth int) bool {
-	above := slices.DeleteFunc(s.found().holding(one), func(other *Deployment) bool { return other != one && !s.found().isLive(other) })
-	if len(above) > 0 {
-		return depth < maxFollowed && !slices.ContainsFunc(above, func(other *Deployment) bool {
-			return other == one || !s.isAdopted(other.top(), later, depth+1)
+func (s *Set) isAdopted(one *Deployment, later *Set) bool {
+	return s.found().isAllAbove(one.top(), true, 0, func(one *Deployment) bool {
+		same := later.Counterpart(one)
+		var adopters []*Deployment
+		switch {
+		case same == nil:
+		case same.from == nil:
+			adopters = later.found().holding(same)
+		case same.from.Kind == gitops.Flux:
+			adopters = append(adopters, same.from)
+		}
+		return slices.ContainsFunc(adopters, func(other *Deployment) bool {
+			return other != same && later.found().isLive(other) && s.deployedOther(other, later)
 		})
+	})
+}
+
+// isAllAbove reports whether is returns true for all that deploys an object in turn and that nothing live deploys. With
+// itself, an object that is not deployed may be in what it deploys itself.
+func (w *worklist) isAllAbove(one *Deployment, itself bool, depth int, is func(*Deployment) bool) bool {
+	above := slices.DeleteFunc(w.holding(one), func(other *Deployment) bool { return !(itself && other == one) && !w.isLive(other) })
+	if len(above) == 0 {
+		return is(one)
 	}
-	same := later.Counterpart(one)
-	var adopters []*Deployment
-	switch {
-	case same == nil:
-	case same.from == nil:
-		adopters = later.found().holding(same)
-	case same.from.Kind == gitops.Flux:
-		adopters = append(adopters, same.from)
-	}
-	return slices.ContainsFunc(adopters, func(other *Deployment) bool {
-		return other != same && later.found().isLive(other) && s.deployedOther(other, later)
+	return depth < maxFollowed && !slices.ContainsFunc(above, func(other *Deployment) bool {
+		return other == one || !w.isAllAbove(other.top(), itself, depth+1, is)
 	})
 }
 
@@ -207,16 +214,15 @@ func (s *Set) isAdopted(one *Deployment, later *Set, depth int) bool {
 // earlier tree something deployed them. What deployed them takes them, and all that they deploy, out of the cluster.
 func (s *Set) IsAbandoned(root roots.Root, earlier *Set) bool {
 	list := s.liveDeployers(root)
-	return len(list) > 0 && !slices.ContainsFunc(list, func(one *Deployment) bool { return !s.isAbandoned(one.top(), earlier, 0) })
+	return len(list) > 0 && !slices.ContainsFunc(list, func(one *Deployment) bool { return !s.isAbandoned(one, earlier) })
 }
 
-func (s *Set) isAbandoned(one *Deployment, earlier *Set, depth int) bool {
-	above := slices.DeleteFunc(s.found().holding(one), func(other *Deployment) bool { return !s.found().isLive(other) })
-	if len(above) > 0 {
-		return depth < maxFollowed && !slices.ContainsFunc(above, func(other *Deployment) bool {
-			return other == one || !s.isAbandoned(other.top(), earlier, depth+1)
-		})
-	}
+func (s *Set) isAbandoned(one *Deployment, earlier *Set) bool {
+	return s.found().isAllAbove(one.top(), false, 0, func(one *Deployment) bool { return s.isTakenOut(one, earlier) })
+}
+
+// isTakenOut reports whether what deployed an object in an earlier tree takes it out of the cluster.
+func (s *Set) isTakenOut(one *Deployment, earlier *Set) bool {
 	was := earlier.former(one, s)
 	if was == nil {
 		return false

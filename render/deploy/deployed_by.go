@@ -1,6 +1,8 @@
 package deploy
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path"
@@ -8,8 +10,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -97,17 +102,9 @@ func (d *Deployment) application() string {
 // Destinations lists the clusters that the objects of a root's deployments name, or the objects that deploy these.
 func (s *Set) Destinations(root roots.Root) (list []gitops.Cluster) {
 	for _, one := range s.Deployers(root) {
-		list = append(list, one.destination())
+		list = append(list, one.directed().To)
 	}
 	return list
-}
-
-// destination returns the cluster that the object of a deployment names, or one that deploys it.
-func (d *Deployment) destination() gitops.Cluster {
-	for d.To == (gitops.Cluster{}) && d.from != nil {
-		d = d.from
-	}
-	return d.To
 }
 
 // Counterpart returns the deployment in this tree of the same object and file as a deployment of another tree, nil
@@ -210,4 +207,110 @@ func externalKustomizations(s *Set) func() map[roots.Root]bool {
 		}
 		return out
 	})
+}
+
+// OfKind returns the objects of a kind that a root deploys. See render.Renderer.OfKind.
+func (s *Set) OfKind(ctx context.Context, root roots.Root, kind string) (render.Declared, error) {
+	return s.Renderer.OfKind(ctx, s.Target(root), kind)
+}
+
+// Charted returns the chart and the values of a root that is a release. See render.Renderer.Charted.
+func (s *Set) Charted(root roots.Root) *render.Charted { return s.Renderer.Charted(s.Target(root)) }
+
+// ValuesShared reports whether a file has values for another chart than that of a root, too.
+func (s *Set) ValuesShared(root roots.Root, file string) bool {
+	own := s.Deployment(root)
+	return slices.ContainsFunc(s.Reach([]string{file}, nil), func(other roots.Root) bool {
+		if other == root {
+			return false
+		}
+		one := s.Deployment(other)
+		if one == nil || one.Release == nil {
+			return other.Kind == roots.Chart
+		}
+		return own == nil || one.Release.Chart.Want != own.Release.Chart.Want || one.Release.Chart.Folder != own.Release.Chart.Folder
+	})
+}
+
+// CreatedNamespace returns the Namespace that what deploys a root creates if the cluster lacks it; nil: it creates none.
+func (s *Set) CreatedNamespace(root roots.Root) *render.Resource {
+	one := s.found().of(root)
+	if one == nil {
+		return nil
+	}
+	object, place := one.CreatedNamespace()
+	if object == nil {
+		return nil
+	}
+	out := render.NewResource(object, func(pointer string) origin.Place {
+		at, exact := place(pointer)
+		p := origin.Place{Path: at.Path, StartLine: max(1, at.Line), EndLine: max(1, at.Line, at.EndLine), How: origin.Writer}
+		if !exact {
+			p.How, p.Missing, p.SuggestedFix = origin.Enclosing, pointer, one.Created.Fix
+		}
+		return p
+	})
+	out.Created = true
+	return out
+}
+
+// Into lists the roots that are deployed to a namespace, as far as the objects that deploy them name it.
+func (s *Set) Into(namespace string) (list []roots.Root) {
+	w := s.found()
+	for _, one := range w.ordered().into[namespace] {
+		if w.isLive(one) {
+			list = append(list, one.root())
+		}
+	}
+	return slices.Compact(list)
+}
+
+// Twins returns a problem for each Application that one object has or makes although another one brings the same Application
+// to the same cluster: only one of the two exists there. They certainly meet if one Application deploys both objects, perhaps
+// from several sources.
+func (s *Set) Twins() (problems []gitops.Problem) {
+	type object struct {
+		gitops.Reference
+		name, from string
+		at         gitops.Position // of an Application; zero for all that an ApplicationSet makes
+	}
+	known, named := map[object]bool{}, map[string][]*Deployment{}
+	for _, one := range s.found().sorted() {
+		key := object{one.Object, one.Name, one.From, one.Where}
+		if one.Object.Kind == "ApplicationSet" {
+			key.at = gitops.Position{}
+		}
+		if !known[key] && (one.Object.Kind == "Application" || one.Object.Kind == "ApplicationSet" && one.Certain) {
+			named[one.Name] = append(named[one.Name], one)
+		}
+		known[key] = true
+	}
+	for _, list := range named {
+		if len(list) == 1 {
+			continue
+		}
+		slices.SortFunc(list, func(a, b *Deployment) int {
+			return cmp.Or(cmp.Compare(a.Where.Path, b.Where.Path), cmp.Compare(a.Where.Line, b.Where.Line))
+		})
+		first := map[string]*Deployment{} // by the Application that deploys the object, and the namespace
+		for _, one := range list {
+			for _, by := range s.Holders(one) {
+				if !s.found().isLive(by) {
+					continue
+				}
+				key := by.application() + "/" + cmp.Or(one.Object.Namespace, by.Namespace)
+				if other := first[key]; other == nil {
+					first[key] = one
+				} else if other != one {
+					problems = append(problems, gitops.Problem{Cause: gitops.ClusterOnly, Object: one.Object, From: one.From,
+						Error: doc.Error{Path: one.Where.Path, Line: one.Where.Line, Column: one.Where.Column, Message: "" +
+							other.Object.String() + " in " + other.Where.Path + " has this name, too: only one of the Applications " +
+							"exists in the cluster, and which one is not known before merge"}})
+					break
+				}
+			}
+		}
+	}
+	slices.SortFunc(problems, func(a, b gitops.Problem) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line)) })
+	return problems
 }

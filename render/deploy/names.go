@@ -58,7 +58,7 @@ func (s *Set) list() []Listed {
 		if one := w.of(root); one != nil {
 			objects[len(list)] = one
 		}
-		list = append(list, Listed{Root: root, As: root.Kind})
+		list = append(list, Listed{Root: root, Name: root.Path, As: root.Kind})
 	}
 	for _, one := range w.sorted() {
 		if root := one.root(); root.Object == "" && slices.Contains(all, root) && w.isLive(one) {
@@ -66,37 +66,17 @@ func (s *Set) list() []Listed {
 			list = append(list, Listed{Root: root, As: roots.KindOf(one.Object.Kind)})
 		}
 	}
-	spell := []func(i int) string{
-		func(i int) string {
-			if one := objects[i]; one != nil {
+	spell := []func(one *Deployment) string{
+		nameOf,
+		func(one *Deployment) string {
+			if one.Cluster == "" || strings.ContainsAny(one.Cluster, "/:") {
 				return nameOf(one)
 			}
-			return list[i].Path
+			return one.Cluster + "/" + nameOf(one)
 		},
-		func(i int) string {
-			if one := objects[i]; one != nil && one.Cluster != "" && !strings.ContainsAny(one.Cluster, "/:") {
-				return one.Cluster + "/" + nameOf(one)
-			}
-			return list[i].Name
-		},
-		func(i int) string {
-			if one := objects[i]; one != nil {
-				return path.Join(one.Path, nameOf(one))
-			}
-			return list[i].Name
-		},
-		func(i int) string {
-			if one := objects[i]; one != nil {
-				return path.Join(w.bringer(one), nameOf(one))
-			}
-			return list[i].Name
-		},
-		func(i int) string {
-			if one := objects[i]; one != nil {
-				return one.id
-			}
-			return list[i].Name
-		},
+		func(one *Deployment) string { return path.Join(one.Path, nameOf(one)) },
+		func(one *Deployment) string { return path.Join(w.bringer(one), nameOf(one)) },
+		(*Deployment).ID,
 	}
 	open := make([]int, len(list))
 	for i := range list {
@@ -105,16 +85,12 @@ func (s *Set) list() []Listed {
 	for _, of := range spell {
 		count := map[string]int{}
 		for _, i := range open {
-			count[of(i)]++
-		}
-		var rest []int
-		for _, i := range open {
-			name := of(i)
-			if list[i].Name = name; count[name] > 1 {
-				rest = append(rest, i)
+			if one := objects[i]; one != nil {
+				list[i].Name = of(one)
 			}
+			count[list[i].Name]++
 		}
-		open = rest
+		open = slices.DeleteFunc(open, func(i int) bool { return count[list[i].Name] == 1 })
 	}
 	slices.SortFunc(list, func(a, b Listed) int { return cmp.Or(strings.Compare(a.Name, b.Name), roots.Compare(a.Root, b.Root)) })
 	return list

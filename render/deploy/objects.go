@@ -13,20 +13,19 @@ import (
 // objects returns the objects that deploy something, from files and as kustomizations render them.
 func (w *worklist) objects() (objects []gitops.Object) {
 	deploying, _ := gitops.Kinds()
-	shaping, plain := map[string][]roots.Root{}, map[string][]roots.Root{}
 	odd := w.index.Deploying.OddRoots()
 	all := slices.Clone(odd)
 	files := slices.Concat(w.index.Deploying.Files(), w.index.Deploying.Linked())
 	for _, p := range files {
-		if list, others := w.index.Deploying.Shaping(p); len(list) > 0 && w.index.Manifest(p) {
-			shaping[p], plain[p], all = list, others, append(all, list...)
+		if shaping, _ := w.index.Deploying.Shaping(p); len(shaping) > 0 && w.index.Manifest(p) {
+			all = append(all, shaping...)
 		}
 	}
 	w.prepare(all, deploying)
 	added := map[roots.Root]bool{}
 	for _, p := range files {
 		if w.index.Manifest(p) {
-			objects = append(objects, w.arriving(p, shaping[p], plain[p], added, nil, deploying...)...)
+			objects = append(objects, w.arriving(p, added, nil, deploying...)...)
 		}
 	}
 	for _, root := range odd {
@@ -52,13 +51,12 @@ func (w *worklist) prepare(list []roots.Root, kinds []string) {
 	})
 }
 
-// arriving returns the objects of some kinds in a file, as they are deployed. shaping are roots that change the file:
-// their rendered objects are returned, once per root (added). plain are roots that include it unchanged: the file's own
-// objects are returned for each. The file's own objects are also returned where there is no shaping root or one does
-// not render completely. names selects files that contain one of some names; nil: all.
-func (w *worklist) arriving(p string, shaping, plain []roots.Root, added map[roots.Root]bool, names []string, kinds ...string) (
-	list []gitops.Object,
-) {
+// arriving returns the objects of some kinds in a file, as they are deployed. Of roots that change the file, the rendered
+// objects are returned, once per root (added). For each root that includes it unchanged, the file's own objects are returned.
+// These are also returned where no root changes the file or one does not render completely. names selects files that contain
+// one of some names; nil: all.
+func (w *worklist) arriving(p string, added map[roots.Root]bool, names []string, kinds ...string) (list []gitops.Object) {
+	shaping, plain := w.index.Deploying.Shaping(p)
 	whole := len(shaping) > 0
 	for _, root := range shaping {
 		one := w.rendered(root, kinds)
@@ -98,14 +96,10 @@ type builtKey struct {
 
 // rendered returns the objects of some kinds in the rendering of a root, which is made once.
 func (w *worklist) rendered(root roots.Root, kinds []string) builtObjects {
-	key := builtKey{root, strings.Join(kinds, " ")}
-	if known, ok := w.built.Load(key); ok {
-		return known.(builtObjects)
-	}
-	var one builtObjects
-	one.objects, one.whole = w.renderer.Objects(context.Background(), w.target(root), From(root), kinds)
-	w.built.Store(key, one)
-	return one
+	return w.built.Get(builtKey{root, strings.Join(kinds, " ")}, func() (one builtObjects) {
+		one.objects, one.whole = w.renderer.Objects(context.Background(), w.target(root), From(root), kinds)
+		return one
+	})
 }
 
 // sent returns the objects of some kinds that a deployment renders.
@@ -121,25 +115,18 @@ func (w *worklist) sent(one *Deployment, kinds []string) []gitops.Object {
 	return own
 }
 
-// lookUp visits the objects of some kinds that objects of Flux refer to. wanted has the names by kind. All objects are
-// visited where another one that refers to them must be read first, as for an ArtifactGenerator or a HelmChart.
-func (w *worklist) lookUp(kinds []string, wanted map[string][]string, visit func(gitops.Object)) {
+// lookUp lists the objects of some kinds that objects of Flux refer to. wanted has the names by kind. All objects are
+// listed where another one that refers to them must be read first, as for an ArtifactGenerator or a HelmChart.
+func (w *worklist) lookUp(kinds []string, wanted map[string][]string) (list []gitops.Object) {
 	for _, kind := range kinds {
 		all := kind == "GitRepository" || kind == "ArtifactGenerator" || len(wanted["HelmChart"]) > 0 && !roots.IsValuesSource(kind)
 		if all {
-			list, known := w.sources.Load(kind)
-			if !known {
-				list, _ = w.sources.LoadOrStore(kind, w.named(kind, nil))
-			}
-			for _, o := range list.([]gitops.Object) {
-				visit(o)
-			}
+			list = append(list, w.sources.Get(kind, func() []gitops.Object { return w.named(kind, nil) })...)
 		} else if names := wanted[kind]; len(names) > 0 {
-			for _, o := range w.named(kind, names) {
-				visit(o)
-			}
+			list = append(list, w.named(kind, names)...)
 		}
 	}
+	return list
 }
 
 // named returns the objects of a kind, from files with one of some names; nil: from any.
@@ -151,8 +138,7 @@ func (w *worklist) named(kind string, names []string) (objects []gitops.Object) 
 	}
 	for _, p := range files {
 		if w.index.Manifest(p) && !kustomization.IsFileName(p) {
-			shaping, plain := w.index.Deploying.Shaping(p)
-			objects = append(objects, w.arriving(p, shaping, plain, added, names, kind)...)
+			objects = append(objects, w.arriving(p, added, names, kind)...)
 		}
 	}
 	if !values {

@@ -22,13 +22,13 @@ func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem
 		was.Others > open.Others {
 		return false
 	}
-	for _, one := range s.deploymentsOf(now.Object) {
+	for _, one := range s.ByObject(now.Object) {
 		same := func(other *Deployment) bool { return other.Object == now.Object }
 		if at := before.found().at(one.Path); len(at) > 0 && !slices.ContainsFunc(at, same) {
 			return false
 		}
 	}
-	for _, one := range before.deploymentsOf(old.Object) {
+	for _, one := range before.ByObject(old.Object) {
 		if !one.Certain && open.Others == was.Others && !s.selects(one) { // see IsUnseen
 			return false
 		}
@@ -63,8 +63,8 @@ func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem
 	})
 }
 
-// deploymentsOf lists the deployments of an object.
-func (s *Set) deploymentsOf(object gitops.Reference) (list []*Deployment) {
+// ByObject lists the deployments of an object.
+func (s *Set) ByObject(object gitops.Reference) (list []*Deployment) {
 	for _, one := range s.found().sorted() {
 		if one.Object == object {
 			list = append(list, one)
@@ -73,19 +73,13 @@ func (s *Set) deploymentsOf(object gitops.Reference) (list []*Deployment) {
 	return list
 }
 
-// ByObject lists the deployments of an object.
-func (s *Set) ByObject(object gitops.Reference) []*Deployment { return s.deploymentsOf(object) }
-
 // generates reports whether an ApplicationSet beside that of a problem makes an Application with a name that deploys a
 // folder. Then the cluster is one of those that the other selects.
 func (s *Set) generates(p gitops.Problem, name string) bool {
-	for _, one := range s.found().sorted() {
-		if name != "" && one.Object.Kind == "ApplicationSet" && one.Name == name && one.Object.Namespace == p.Object.Namespace &&
-			one.Object != p.Object && one.From == p.From && gitops.ClusterOfFolder(one.Where.Path) == gitops.ClusterOfFolder(p.Path) {
-			return true
-		}
-	}
-	return false
+	return name != "" && slices.ContainsFunc(s.found().sorted(), func(one *Deployment) bool {
+		return one.Object.Kind == "ApplicationSet" && one.Name == name && one.Object.Namespace == p.Object.Namespace &&
+			one.Object != p.Object && one.From == p.From && gitops.ClusterOfFolder(one.Where.Path) == gitops.ClusterOfFolder(p.Path)
+	})
 }
 
 // brings reports whether another overlay than that of a problem deploys a folder for an Application that it has not in
@@ -103,7 +97,7 @@ func (s *Set) brings(other *Set, p gitops.Problem, name string) bool {
 func (s *Set) deploysFurther(ctx context.Context, object gitops.Reference, other *Set) bool {
 	theirs := other.found().known()
 	kinds, _ := gitops.Kinds()
-	return slices.ContainsFunc(s.deploymentsOf(object), func(one *Deployment) bool {
+	return slices.ContainsFunc(s.ByObject(object), func(one *Deployment) bool {
 		if same := theirs[one.id]; same != nil && same.Digest() == one.Digest() {
 			return false
 		}
@@ -117,7 +111,7 @@ func (s *Set) deploysFurther(ctx context.Context, object gitops.Reference, other
 
 // selects reports whether the object of a deployment of an earlier tree still deploys to the same clusters.
 func (s *Set) selects(one *Deployment) bool {
-	return slices.ContainsFunc(s.deploymentsOf(one.Object), func(other *Deployment) bool { return other.To == one.To })
+	return slices.ContainsFunc(s.ByObject(one.Object), func(other *Deployment) bool { return other.To == one.To })
 }
 
 // replaces reports whether each resource that an object deploys from a tree for clusters without an override is one that

@@ -120,11 +120,7 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 		out.found, out.problems = w.deployments(append([]gitops.Object{a.object}, out.context.objects...), nil)
 		return out, !slices.ContainsFunc(out.found, func(d gitops.Deployment) bool { return d.Suspended })
 	}
-	type evaluated struct {
-		found    []gitops.Deployment
-		problems []gitops.Problem
-	}
-	var results []evaluated
+	var results []gitops.Evaluation
 	clusters := w.reaches(own)
 	context, fewer := make([][]gitops.Object, len(clusters)), len(a.context.changed) > 0
 	for i, c := range clusters {
@@ -145,21 +141,21 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 		if len(found) > 1 || len(found) == 1 && found[0].Suspended {
 			return out, false
 		}
-		results = append(results, evaluated{found, problems})
-		differ = differ || !slices.EqualFunc(found, results[0].found, func(a, b gitops.Deployment) bool { return a.Digest() == b.Digest() }) ||
-			!slices.Equal(problems, results[0].problems)
+		results = append(results, gitops.Evaluation{Deployments: found, Problems: problems})
+		differ = differ || !slices.Equal(problems, results[0].Problems) ||
+			!slices.EqualFunc(found, results[0].Deployments, func(a, b gitops.Deployment) bool { return a.Digest() == b.Digest() })
 	}
 	for i, one := range results {
 		if i > 0 && !differ {
 			break
 		}
-		for _, d := range one.found {
+		for _, d := range one.Deployments {
 			if differ {
 				d.Only, d.Cluster, d.To = clusters[i].Name, path.Base(clusters[i].Name), cmp.Or(d.To, clusters[i])
 			}
 			out.found = append(out.found, d)
 		}
-		for _, p := range one.problems {
+		for _, p := range one.Problems {
 			if !slices.Contains(out.problems, p) {
 				out.problems = append(out.problems, p)
 			}

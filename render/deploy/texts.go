@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"path"
 	"slices"
-	"sync"
 
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -16,8 +16,8 @@ import (
 // use.
 type Texts struct {
 	set    *Set
-	byName sync.Map // by mentioned: *mentioning
-	byRoot sync.Map // *textParts
+	byName env.Memo[mentioned, *mentioning]
+	byRoot env.Memo[roots.Root, *textParts]
 }
 
 // mentioned is a query: the name of an object of a kind, perhaps after substitution of Flux variables, or a word.
@@ -52,8 +52,8 @@ func (n *Texts) MayMention(root roots.Root, word string) bool {
 
 // has reports whether a query matches a part of a root.
 func (n *Texts) has(parts *textParts, text string, what mentioned) bool {
-	by, known := n.of(what)
-	return parts.any || !known || bytes.Contains(parts.text, []byte(text)) ||
+	by := n.of(what)
+	return parts.any || by == nil || bytes.Contains(parts.text, []byte(text)) ||
 		slices.ContainsFunc(parts.files, func(p string) bool { return by.files[p] }) ||
 		slices.ContainsFunc(parts.folders, func(dir string) bool { return by.folders[dir] })
 }
@@ -70,9 +70,10 @@ type textParts struct {
 
 // parts returns the searched parts of a root.
 func (n *Texts) parts(root roots.Root) *textParts {
-	if known, ok := n.byRoot.Load(root); ok {
-		return known.(*textParts)
-	}
+	return n.byRoot.Get(root, func() *textParts { return n.readParts(root) })
+}
+
+func (n *Texts) readParts(root roots.Root) *textParts {
 	out := &textParts{any: root.Kind == roots.Chart, files: n.set.Files(root), folders: []string{root.Path}}
 	if one := n.set.Target(root).By; one != nil {
 		out.any = one.Release != nil || one.External != nil || len(one.Problems) > 0
@@ -85,7 +86,6 @@ func (n *Texts) parts(root roots.Root) *textParts {
 			}
 		}
 	}
-	n.byRoot.Store(root, out)
 	return out
 }
 
@@ -102,17 +102,18 @@ func (n *Texts) refs(out *textParts, f *kustomization.File) {
 	}
 }
 
-// of returns the result of a query; false where it is not known.
-func (n *Texts) of(what mentioned) (*mentioning, bool) {
-	if known, ok := n.byName.Load(what); ok {
-		return known.(*mentioning), true
-	}
+// of returns the result of a query; nil where it is not known.
+func (n *Texts) of(what mentioned) *mentioning {
+	return n.byName.Get(what, func() *mentioning { return n.search(what) })
+}
+
+func (n *Texts) search(what mentioned) *mentioning {
 	files, known := n.set.Mentions(what.word), true
 	if what.name != "" {
 		files, known = n.set.Naming(what.kind, what.name, what.substitutes)
 	}
 	if !known {
-		return nil, false
+		return nil
 	}
 	out, dirs := &mentioning{map[string]bool{}, map[string]bool{}}, n.set.Unsettled()
 	for _, p := range files {
@@ -125,6 +126,5 @@ func (n *Texts) of(what mentioned) (*mentioning, bool) {
 	for _, dir := range n.set.Ancestors(dirs...) {
 		out.folders[dir] = true
 	}
-	n.byName.Store(what, out)
-	return out, true
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -26,14 +27,14 @@ type worklist struct {
 	limits   gitops.Limits
 
 	began      sync.Once
-	done       sync.Once              // remote charts were followed, too
-	work       sync.Mutex             // held while deployments are added
-	built      sync.Map               // by builtKey: builtObjects
-	read       sync.Map               // by path: the objects of a file, see inFile
-	sources    sync.Map               // by kind: all objects of the kind, see lookUp
-	placements sync.Map               // by roots.Root: Placement
-	reached    sync.Map               // results of reaches, by what they depend on
-	holds      func() map[string]bool // see holdsDeployers
+	done       sync.Once  // remote charts were followed, too
+	work       sync.Mutex // held while deployments are added
+	built      env.Memo[builtKey, builtObjects]
+	read       sync.Map                          // by path: the objects of a file, see inFile
+	sources    env.Memo[string, []gitops.Object] // by kind: all objects of the kind, see lookUp
+	placements env.Memo[roots.Root, Placement]
+	reached    env.Memo[clusterKey, []gitops.Cluster] // see reaches
+	holds      func() map[string]bool                 // see holdsDeployers
 	parted     func() map[gitops.Cluster]bool
 
 	mu        sync.Mutex
@@ -224,12 +225,8 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, beside func() 
 	if flux {
 		_, kinds := gitops.Kinds()
 		read := beside()
-		others = slices.Clone(read)
-		w.lookUp(kinds, wanted, func(o gitops.Object) {
-			if !slices.ContainsFunc(read, o.Same) {
-				others = append(others, o)
-			}
-		})
+		found := w.lookUp(kinds, wanted)
+		others = append(slices.Clone(read), slices.DeleteFunc(found, func(o gitops.Object) bool { return slices.ContainsFunc(read, o.Same) })...)
 	}
 	if sets { // their generators select clusters
 		others = append(others, w.selectable().objects...)
@@ -375,10 +372,11 @@ func (w *worklist) ordered() *ordered {
 	defer w.mu.Unlock()
 	if w.byOrder == nil {
 		all := slices.SortedFunc(maps.Values(w.byID), func(a, b *Deployment) int { return strings.Compare(a.id, b.id) })
-		w.byOrder = &ordered{all: all, external: slices.DeleteFunc(slices.Clone(all), func(one *Deployment) bool {
-			return one.Release == nil && one.External == nil
-		}), into: map[string][]*Deployment{}, sources: map[string][]*Deployment{}}
+		w.byOrder = &ordered{all: all, into: map[string][]*Deployment{}, sources: map[string][]*Deployment{}}
 		for _, one := range all {
+			if one.Release != nil || one.External != nil {
+				w.byOrder.external = append(w.byOrder.external, one)
+			}
 			if one.Source > 0 {
 				w.byOrder.sources[one.application()] = append(w.byOrder.sources[one.application()], one)
 			}

@@ -15,3 +15,6 @@ func (m *Memo[K, V]) Get(key K, compute func() V) V {
 	m.known.Store(key, value)
 	return value
 }
+
+// Clear forgets all results.
+func (m *Memo[K, V]) Clear() { m.known.Clear() }
