@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"cmp"
 	"os"
 	"path"
 	"regexp"
@@ -96,26 +97,14 @@ func (r *reader) charted(c Chart, d Deployment) *Problem {
 // argoRelease reads how Argo CD installs a chart (https://argo-cd.readthedocs.io/en/stable/user-guide/helm/).
 func (r *reader) argoRelease(app, s *field, c Chart) *Release {
 	helm := s.get("helm")
-	name := helm.get("releaseName")
-	if name.text() == "" {
-		name = app.get("metadata", "name")
-	}
-	namespace := helm.get("namespace")
-	if namespace.text() == "" {
-		namespace = app.get("spec", "destination", "namespace")
-	}
+	name := helm.get("releaseName").or(app.get("metadata", "name"))
+	namespace := helm.get("namespace").or(app.get("spec", "destination", "namespace"))
 	out := &Release{
-		Chart: c, Name: name.text(), NameWhere: app.position("metadata", "name"), Namespace: known(namespace),
-		NamespaceWhere: app.position("spec", "destination", "namespace"), Rule: argoRule, Limits: r.Limits,
+		Chart: c, Name: name.text(), NameWhere: cmp.Or(name.position(), app.position("metadata", "name")), Namespace: known(namespace),
+		NamespaceWhere: cmp.Or(namespace.position(), app.position("spec", "destination", "namespace")), Rule: argoRule, Limits: r.Limits,
 		Kubernetes: known(helm, "kubeVersion"), APIVersions: plainTexts(helm.get("apiVersions")),
 		SkipCRDs: helm.truth("skipCrds"), Hooks: Hooks{SkipTests: helm.truth("skipTests")},
 		SkipSchema: helm.truth("skipSchemaValidation"),
-	}
-	if name != nil && name.Where != (Position{}) {
-		out.NameWhere = name.position()
-	}
-	if namespace != nil && namespace.Where != (Position{}) {
-		out.NamespaceWhere = namespace.position()
 	}
 	if name != nil && name.Unknown {
 		out.Name, out.NameUnknown = placeholder("release"), true

@@ -98,11 +98,18 @@ func secretText(secret *field, key string) (string, Position) {
 	if text := secret.get("stringData", key); text != nil {
 		return text.text(), text.Where
 	}
-	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(secret.text("data", key)), ""))
-	if err != nil {
-		data = nil
+	if text, ok := decoded(secret.get("data", key)); ok {
+		return text.text(), secret.position("data", key)
 	}
-	return string(data), secret.position("data", key)
+	return "", secret.position("data", key)
+}
+
+// decoded returns a value in the data of a Secret; false where it is not in base64.
+func decoded(value *field) (*field, bool) {
+	text, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(value.text()), ""))
+	at := value.position()
+	at.EndLine = 0 // the lines of the decoded text are not lines of the file
+	return made(string(text), at), err == nil
 }
 
 // ClusterSecret is the label of the Secrets that declare clusters to Argo CD, with the value "cluster"

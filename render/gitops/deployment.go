@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/lintel-bot/lintel/render/doc"
-	"github.com/lintel-bot/lintel/render/tree"
+	"github.com/lintel-bot/lintel/render/env"
 )
 
 // Position is a place in the sources.
@@ -23,11 +23,7 @@ type Position struct {
 
 // Tree reads a repository; render/tree.Tree implements it. Paths are slash-separated. A missing path gives the error
 // tree.ErrNotExist.
-type Tree interface {
-	Lookup(path string) (string, tree.Entry, error)
-	ReadFile(path string) ([]byte, string, error)
-	ReadDir(path string) ([]tree.Entry, error)
-}
+type Tree = env.Files
 
 // RepoNames identifies the repository among those that objects name. If it is empty, a source is this repository if its
 // path exists in the tree.
@@ -326,8 +322,8 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Deployment) int {
-		if byPath := strings.Compare(a.Path, b.Path); byPath != 0 {
-			return byPath
+		if a.Path != b.Path {
+			return strings.Compare(a.Path, b.Path)
 		}
 		return strings.Compare(a.ID(), b.ID())
 	})
@@ -335,14 +331,11 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	// count as deployed, so that neither hides the other. So do two generators that select different clusters.
 	same := func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() && a.To == b.To }
 	found = slices.CompactFunc(found, same)
-	for i, n := 1, 0; i < len(found); i++ {
+	for i := 1; i < len(found); i++ {
 		before := found[i-1]
-		if before.Nth = 0; before.ID() != found[i].ID() {
-			n = 0
-			continue
+		if before.Nth = 0; before.ID() == found[i].ID() {
+			found[i].Nth = found[i-1].Nth + 1
 		}
-		n++
-		found[i].Nth = n
 	}
 	return found, all.list
 }
@@ -374,25 +367,14 @@ func (o Options) once(object Object, evaluate func(*reader, *field) *Problem, wa
 		}
 		r.Tree = t
 		r.problem(evaluate(r, root))
-		if root.orphans() {
-			for i := range r.found {
-				r.found[i].Orphans = true
-			}
+		orphans, marks, policy := root.orphans(), marksOf(root), root.text("spec", "syncPolicy", "applicationsSync")
+		suspended := flux && root.truth("spec", "suspend") || root.text("metadata", "annotations", skipReconcile) == "true"
+		for i := range r.found {
+			d := &r.found[i]
+			d.Orphans, d.Marks, d.Suspended = orphans, marks, suspended
+			d.Lasts = policy == "create-only" || policy == "create-update"
 		}
-		if marks := marksOf(root); marks != nil {
-			for i := range r.found {
-				r.found[i].Marks = marks
-			}
-		}
-		if policy := root.text("spec", "syncPolicy", "applicationsSync"); policy == "create-only" || policy == "create-update" {
-			for i := range r.found {
-				r.found[i].Lasts = true
-			}
-		}
-		if flux && root.truth("spec", "suspend") || root.text("metadata", "annotations", skipReconcile) == "true" {
-			for i := range r.found {
-				r.found[i].Suspended = true
-			}
+		if suspended {
 			return Evaluation{Deployments: r.found}
 		}
 		return Evaluation{r.found, r.problems.list, r.several}

@@ -190,6 +190,14 @@ func (f *field) text(keys ...string) string {
 	return doc.Spell(f.Scalar)
 }
 
+// or returns f, or another field where f has no text.
+func (f *field) or(other *field) *field {
+	if f.text() == "" {
+		return other
+	}
+	return f
+}
+
 func (f *field) truth(keys ...string) bool {
 	f = f.get(keys...)
 	return f != nil && f.Scalar == true

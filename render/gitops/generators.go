@@ -47,24 +47,24 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 			sets[len(sets)-1].needs = needs
 		}
 	}
-	if text := g.text("elementsYaml"); text != "" {
-		if g.get("elementsYaml").Unknown {
+	if text := g.get("elementsYaml"); text.text() != "" {
+		if text.Unknown {
 			return append(sets, set{values: map[string]any{}, needs: needs}), nil
 		}
-		documents, err := doc.Parse("", []byte(text), e.Limits.Source)
+		documents, err := doc.Parse("", []byte(text.text()), e.Limits.Source)
 		if err != nil || len(documents) == 0 {
-			return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not valid YAML once it is filled in"))
+			return nil, located(text, errors.New("elementsYaml is not valid YAML once it is filled in"))
 		}
 		list := fieldOfNode("", documents[0])
 		if list.present() && !list.List {
-			return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not a list once it is filled in"))
+			return nil, located(text, errors.New("elementsYaml is not a list once it is filled in"))
 		}
 		for i, element := range list.Items {
 			values, ok := element.object()
 			if !ok {
-				return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not a list of maps once it is filled in"))
+				return nil, located(text, errors.New("elementsYaml is not a list of maps once it is filled in"))
 			}
-			sets = append(sets, set{values: values, at: placesIn(g.get("elementsYaml").Below, strconv.Itoa(i))})
+			sets = append(sets, set{values: values, at: placesIn(text.Below, strconv.Itoa(i))})
 		}
 	}
 	return sets, nil

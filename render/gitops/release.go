@@ -159,14 +159,12 @@ func shortName(name string) string {
 // that is false now, which mostly turns something off, or else the first. Values in files do not count.
 func (r *Release) Revalued(earlier *Release) (at Position, ok bool) {
 	var list []*field
+	old := map[string]*field{}
+	for _, l := range earlier.Layers {
+		old[l.Name] = l.Value
+	}
 	for _, l := range r.Layers {
-		var old *field
-		for _, o := range earlier.Layers {
-			if o.Name == l.Name {
-				old = o.Value
-			}
-		}
-		list = l.Value.edited(old, list)
+		list = l.Value.edited(old[l.Name], list)
 	}
 	if len(list) == 0 {
 		return at, false
@@ -178,14 +176,12 @@ func (r *Release) Revalued(earlier *Release) (at Position, ok bool) {
 // deployment does not set or sets to another value. The zero value: there is none.
 func (d *Deployment) Renamed(earlier *Deployment) Position {
 	var list []*field
+	old := map[string]*field{}
+	for _, e := range earlier.Overrides.Edits { // each changes another field
+		old[e.Key] = e.Value
+	}
 	for _, e := range d.Overrides.Edits {
-		var old *field
-		for _, o := range earlier.Overrides.Edits {
-			if o.Op == e.Op && o.Key == e.Key {
-				old = o.Value
-			}
-		}
-		list = e.Value.edited(old, list)
+		list = e.Value.edited(old[e.Key], list)
 	}
 	switch {
 	case len(list) > 0:

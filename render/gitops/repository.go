@@ -22,11 +22,7 @@ func repositoryName(s string) string {
 			s = u.Hostname() + "/" + strings.TrimPrefix(u.Path, "/")
 		}
 	} else if host, rest, ok := strings.Cut(s, ":"); ok && !strings.Contains(host, "/") {
-		_, after, at := strings.Cut(host, "@")
-		if at {
-			host = after
-		}
-		s = host + "/" + strings.TrimPrefix(rest, "/")
+		s = host[strings.IndexByte(host, '@')+1:] + "/" + strings.TrimPrefix(rest, "/")
 	}
 	return strings.TrimSuffix(strings.Trim(s, "/"), ".git")
 }
@@ -37,16 +33,10 @@ func SameRepository(a, b string) bool { return repositoryName(a) == repositoryNa
 // Match reports whether a clone URL is one of this repository.
 func (h RepoNames) Match(repository string) bool {
 	name := repositoryName(repository)
-	for _, u := range h.URLs {
+	return slices.ContainsFunc(h.URLs, func(u string) bool {
 		known := repositoryName(u)
-		if known == "" {
-			continue
-		}
-		if name == known || strings.Count(known, "/") <= 1 && strings.HasSuffix(name, "/"+known) {
-			return true
-		}
-	}
-	return false
+		return known != "" && (name == known || strings.Count(known, "/") <= 1 && strings.HasSuffix(name, "/"+known))
+	})
 }
 
 // Current reports whether a revision of this repository may be that of the tree, judging by its name. A revision with a

@@ -79,11 +79,7 @@ func checkFunction(name string) error {
 
 // mutator reports whether a function changes the map that is its argument.
 func mutator(name string) bool {
-	switch name {
-	case "set", "unset", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"set", "unset", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"}, name)
 }
 
 // bounded returns the functions of the given names with limits on each call: arguments and results are small, no value
@@ -199,15 +195,11 @@ func slugify(args ...any) (string, error) {
 	if !ok || limit < 0 {
 		return "", errors.New("slugify takes a length, true or false, and a text")
 	}
-	text = normalize(text)
-	if !words {
-		if len(text) < limit {
-			return strings.Trim(dashes.ReplaceAllString(text, "-"), "-"), nil
-		}
-		return strings.Trim(dashes.ReplaceAllString(text[:limit], "-"), "-"), nil
+	if text = normalize(text); !words {
+		text = text[:min(len(text), limit)]
 	}
 	text = strings.Trim(dashes.ReplaceAllString(text, "-"), "-")
-	if limit == 0 || len(text) <= limit {
+	if !words || limit == 0 || len(text) <= limit {
 		return text, nil
 	}
 	if end := strings.LastIndexByte(text[:limit+1], '-'); end >= 0 {
