@@ -2,9 +2,7 @@ package deploy
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -15,7 +13,6 @@ import (
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // writtenObject is an object of a file that deploys something, or that such objects read.
@@ -92,42 +89,6 @@ func holdsAny(data []byte, names []string) bool {
 }
 
 func (w *worklist) deployments(objects []gitops.Object, several func(gitops.Object)) ([]gitops.Deployment, []gitops.Problem) {
-	return gitops.Deployments(objects, gitops.Options{Tree: w.index.Tree(), Repo: w.repo, Limits: w.limits, Once: w.once,
-		Links: len(w.index.Links()) > 0, Several: several})
-}
-
-var evaluationTable = env.Table{Name: "evaluation"}
-
-// once implements gitops.Options.Once.
-func (w *worklist) once(key string, found func(gitops.Wanted) string,
-	evaluate func(gitops.Tree, func(gitops.Wanted)) gitops.Evaluation,
-) gitops.Evaluation {
-	memory := w.cache.Memory()
-	key = fmt.Sprint(w.index.Tree().BlobLimit(), " ", key) // a larger file cannot be read
-	if known, ok := env.Get[gitops.Evaluation](memory, evaluationTable, key, referring{w.index.Tree(), found}); ok {
-		return known
-	}
-	record, wanted := env.Record(w.index.Tree()), env.Asked{}
-	out := evaluate(record, func(n gitops.Wanted) {
-		name, _ := json.Marshal(n) // it consists of texts
-		wanted[env.Question{Kind: env.Wanted, Name: string(name)}] = found(n)
-	})
-	maps.Copy(wanted, record.Asked())
-	env.Put(memory, evaluationTable, key, wanted, out)
-	return out
-}
-
-// referring answers questions about a tree, and about the objects that a deploying object refers to.
-type referring struct {
-	tree  *tree.Tree
-	found func(gitops.Wanted) string
-}
-
-// Answer implements env.Answerer.
-func (r referring) Answer(q env.Question) string {
-	var n gitops.Wanted
-	if q.Kind == env.Wanted && json.Unmarshal([]byte(q.Name), &n) == nil {
-		return r.found(n)
-	}
-	return env.Of(r.tree, q)
+	return gitops.Deployments(objects, gitops.Options{Tree: w.index.Tree(), Repo: w.repo, Limits: w.limits, Memory: w.cache.Memory(),
+		BlobLimit: w.index.Tree().BlobLimit(), Links: len(w.index.Links()) > 0, Several: several})
 }

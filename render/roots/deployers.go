@@ -89,18 +89,17 @@ func deployerNotes(limits doc.Limits) graph.Notes {
 func noteDeployer(n *yaml.Node, note func(string)) bool {
 	kind := doc.Text(n, "kind")
 	group, _, _ := strings.Cut(doc.Text(n, "apiVersion"), "/")
-	switch flux := strings.HasSuffix(group, "fluxcd.io"); {
-	case group == "argoproj.io" && (kind == "Application" || kind == "ApplicationSet"):
-		note(anyFolder)
-		return true
-	case group == "kustomize.toolkit.fluxcd.io" && kind == "Kustomization", group == "helm.toolkit.fluxcd.io" && kind == "HelmRelease":
-		note(anyFolder)
+	deploys, flux := gitops.Deploys(group, kind), strings.HasSuffix(group, "fluxcd.io")
+	switch {
+	case deploys && flux:
 		note(ofFlux)
-		return true
+		fallthrough
+	case deploys:
+		note(anyFolder)
 	case flux:
 		note(kind)
 	}
-	return false
+	return deploys
 }
 
 // Has reports whether a file has objects that deploy something.
