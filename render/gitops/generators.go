@@ -406,24 +406,24 @@ func selectSets(selector *field, sets []set, needs *need) ([]set, error) {
 		matched := true
 		if labels := selector.get("matchLabels"); labels != nil {
 			for _, k := range labels.Keys {
-				matched = matched && has(values, k) && values[k] == labels.Fields[k].text()
+				matched = matched && has(values, k) && values[k] == labels.text(k)
 			}
 		}
 		for _, x := range selector.elements("matchExpressions") {
-			k := x.text("key")
-			in := has(values, k) && slices.Contains(plainTexts(x.get("values")), fmt.Sprint(values[k]))
+			value, known := values[x.text("key")]
+			is := known && slices.Contains(plainTexts(x.get("values")), fmt.Sprint(value))
 			switch x.text("operator") {
 			case "In":
-				matched = matched && in
 			case "NotIn":
-				matched = matched && !in
+				is = !is
 			case "Exists":
-				matched = matched && has(values, k)
+				is = known
 			case "DoesNotExist":
-				matched = matched && !has(values, k)
+				is = !known
 			default:
 				return nil, errors.New("the selector has an unknown operator")
 			}
+			matched = matched && is
 		}
 		if matched || s.needs != nil {
 			kept = append(kept, s)

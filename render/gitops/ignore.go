@@ -353,7 +353,10 @@ func (d dialect) compile(pattern string) (*regexp.Regexp, error) {
 	}
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)
-	open := 0
+	one, open := ".", 0
+	if d.segments {
+		one = "[^/]"
+	}
 	for i := 0; i < len(pattern); i++ {
 		rest := pattern[i:]
 		switch c := pattern[i]; {
@@ -371,15 +374,9 @@ func (d dialect) compile(pattern string) (*regexp.Regexp, error) {
 			for i+1 < len(pattern) && pattern[i+1] == '*' {
 				i++
 			}
-			if d.segments {
-				b.WriteString("[^/]*")
-			} else {
-				b.WriteString(".*")
-			}
-		case c == '?' && d.segments:
-			b.WriteString("[^/]")
+			b.WriteString(one + "*")
 		case c == '?':
-			b.WriteString(".")
+			b.WriteString(one)
 		case c == '[':
 			n, class, ok := class(rest)
 			if !ok {

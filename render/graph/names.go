@@ -81,24 +81,16 @@ func (n Names) May(name string) bool {
 	return false
 }
 
-// nameFacts records the names that a file may give to objects.
-func nameFacts(p string, data []byte, out *facts) {
-	seen := map[string]bool{}
-	called(p, data, func(name string) {
-		if !seen[name] && len(seen) <= maxWords {
-			if seen[name] = true; len(seen) > maxWords {
-				name = anything
-			}
-			out.add(naming, name, p)
-		}
-	})
-}
-
 // called calls visit for each name in the text of a file: values of "name" or "namespace", in YAML, in JSON, and in
 // JSON in a scalar of YAML. It also calls it with other keys of naming.
 func called(p string, text []byte, visit func(key string)) {
 	if composes(text, kustomization.IsFileName(p)) || obscures(text) {
 		visit(anything)
+	}
+	name := func(_, value string, whole bool) {
+		if whole && isName([]byte(value)) || !whole && value != "" {
+			visit(value)
+		}
 	}
 	fields(text, "name", []string{"namespace", "namePrefix", "nameSuffix"}, func(field, value string, whole bool) {
 		switch affix := field == "namePrefix" || field == "nameSuffix"; {
@@ -106,8 +98,8 @@ func called(p string, text []byte, visit func(key string)) {
 			visit(around + value)
 		case affix:
 			visit(anything)
-		case whole && isName([]byte(value)) || !whole && value != "":
-			visit(value)
+		default:
+			name(field, value, whole)
 		}
 	})
 	fields(text, "op", nil, func(string, string, bool) { visit(edits) }) // a JSON patch
@@ -115,18 +107,16 @@ func called(p string, text []byte, visit func(key string)) {
 		if bytes.Contains(text, []byte("from")) {
 			visit(anything)
 		}
-		fields(text, "value", nil, func(_, value string, whole bool) {
-			if whole && isName([]byte(value)) || !whole && value != "" {
-				visit(value)
-			}
-		})
+		fields(text, "value", nil, name)
 	}
 }
+
+// blank are what may be between a field and its value.
+const blank = " \t\r\n\"'\\"
 
 // fields calls visit for each field of a text that is name, or that starts with name and is one of others. value is
 // what nameAt returns.
 func fields(text []byte, name string, others []string, visit func(field, value string, whole bool)) {
-	const blank = " \t\r\n\"'\\"
 	for at := 0; ; {
 		i := bytes.Index(text[at:], []byte(name))
 		if i < 0 {
@@ -164,8 +154,7 @@ func composes(text []byte, kustomization bool) bool {
 // obscures reports whether a text may contain letters of names in another form: in escapes, also those of JSON in a
 // scalar of YAML, in base64, or in an encoding other than UTF-8.
 func obscures(text []byte) bool {
-	wide := bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
-	return wide || encodes(text) || slices.ContainsFunc([]string{`\x`, `\u`, `\U`}, func(escape string) bool {
+	return encodes(text) || slices.ContainsFunc([]string{`\x`, `\u`, `\U`}, func(escape string) bool {
 		return bytes.Contains(text, []byte(escape))
 	})
 }
@@ -186,7 +175,6 @@ func after(text []byte, word string, others ...string) bool {
 // nameAt returns the value after a colon. whole is true for a text in the characters of names. Otherwise the value is
 // the key of naming for what it may become, or empty if it cannot become a name.
 func nameAt(text []byte) (given string, whole bool) {
-	const blank = " \t\r\n\"'\\"
 	text = bytes.TrimLeft(text, blank)
 	for len(text) > 0 && text[0] == '#' {
 		_, text, _ = bytes.Cut(text, []byte("\n"))

@@ -251,18 +251,7 @@ func (g *Graph) throughLink(p string) bool {
 func (g *Graph) words(p string, data []byte, out *facts) {
 	text := Plain(p, data, g.options.Limits)
 	holds := func(word string) bool { return bytes.Contains(text, []byte(word)) }
-	seen := map[string]bool{}
-	add := func(word string) {
-		switch {
-		case seen[word] || len(seen) > maxWords:
-		case len(seen) == maxWords: // the file counts as containing every word
-			seen[word] = true
-			out.add(mentions, link, p)
-		default:
-			seen[word] = true
-			out.add(mentions, word, p)
-		}
-	}
+	add := out.limited(mentions, link, p) // beyond the limit, the file counts as containing every word
 	values(text, func(word string) {
 		add(word)
 		for _, suffix := range []string{"List", "Generator"} { // items of a list, and objects of a generator, have the kind itself
@@ -271,7 +260,7 @@ func (g *Graph) words(p string, data []byte, out *facts) {
 			}
 		}
 	})
-	nameFacts(p, data, out)
+	called(p, data, out.limited(naming, anything, p))
 	built := kustomization.IsFileName(p)
 	for kind, field := range map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"} {
 		if built && holds(field) {
@@ -362,15 +351,16 @@ func escapes(data []byte) bool {
 	return false
 }
 
-// encodes reports whether a scalar may be in base64, because of its tag (https://yaml.org/type/binary.html).
+// encodes reports whether the text is not in UTF-8, or a scalar may be in base64, because of its tag
+// (https://yaml.org/type/binary.html).
 func encodes(data []byte) bool {
-	return bytes.Contains(data, []byte("!binary")) || bytes.Contains(data, []byte(":binary"))
+	_, wide := doc.Narrow(data[:min(len(data), 2)])
+	return wide || bytes.Contains(data, []byte("!binary")) || bytes.Contains(data, []byte(":binary"))
 }
 
 // IsPlain reports whether the bytes of a file have the text of each of its scalars.
 func IsPlain(data []byte) bool {
-	wide := bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
-	return !wide && !escapes(data) && !encodes(data)
+	return !escapes(data) && !encodes(data)
 }
 
 // Plain returns a text in which each scalar of a file can be searched. If scalars may have escapes or base64, or the

@@ -57,6 +57,20 @@ func (f *facts) add(r relation, key string, values ...string) {
 	f[r][key] = append(f[r][key], values...)
 }
 
+// limited returns a function that adds a path to each key once, and to the key beyond for those above maxWords.
+func (f *facts) limited(r relation, beyond, p string) func(key string) {
+	seen := map[string]bool{}
+	return func(key string) {
+		if seen[key] || len(seen) > maxWords {
+			return
+		}
+		if seen[key] = true; len(seen) > maxWords {
+			key = beyond
+		}
+		f.add(r, key, p)
+	}
+}
+
 func (f *facts) merge(other *facts) {
 	for r, m := range other {
 		for key, values := range m {
