@@ -68,7 +68,7 @@ func (r *reader) applicationSet(root *field) *Problem {
 			// A generator's own template wins over that of the ApplicationSet
 			// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Template/#generator-templates).
 			if own := generator.get(key, "template"); own.present() {
-				template = own.fill(template)
+				template = own.over(template, true)
 			}
 		}
 		r.choosing = choosing(generator)

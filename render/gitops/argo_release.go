@@ -293,20 +293,16 @@ func (a *argoValues) parameters(helm *field) {
 		a.release.Layers = append(a.release.Layers, layers...)
 	}
 	for _, p := range helm.elements("fileParameters") {
-		l := a.file(p.get("path").orEmpty(p))
+		name := p.get("path")
+		if name == nil {
+			name = made("", p.Where)
+		}
+		l := a.file(name)
 		l.Name, l.Kind, l.Set = "parameter "+p.text("name"), fileLayer, p.text("name")
 		a.release.Layers = append(slices.DeleteFunc(a.release.Layers, func(old Layer) bool {
 			return old.Kind == fileLayer && old.Set == l.Set
 		}), l)
 	}
-}
-
-// orEmpty returns f, or an empty text with the place of another field where f is missing.
-func (f *field) orEmpty(around *field) *field {
-	if f == nil {
-		return made("", around.Where)
-	}
-	return f
 }
 
 // environment replaces the variables of a build in a text of a release. Unknown names become empty. It returns false

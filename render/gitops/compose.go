@@ -23,30 +23,16 @@ import (
 
 // merge merges layers to one map. With tagged, each scalar is replaced by a *leaf. Both maps have the same shape,
 // because merging only depends on maps, lists and paths.
+//
+// Flux merges the references in order, and then spec.values, which is always the last layer. A value with a target path is
+// set after spec.values is merged into the result so far. Maps are shared and not copied, as in Flux, so this may also
+// change spec.values (https://github.com/fluxcd/pkg/tree/main/chartutil).
 func (r rule) merge(parts []*part, tagged bool) (map[string]any, error) {
-	switch r {
-	case fluxRule:
-		return mergeFlux(parts, tagged)
-	case overrideRule, underRule:
+	if r == overrideRule || r == underRule {
 		return mergeInline(parts, tagged)
 	}
-	out := map[string]any{}
-	for _, p := range parts {
-		if p.Kind == mergeLayer {
-			out = charts.MergeMaps(out, p.tree(tagged))
-		} else if err := p.set(out, tagged); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// mergeFlux merges the references in order, and then spec.values, which is always the last layer. A value with a target
-// path is set after spec.values is merged into the result so far. Maps are shared and not copied, as in Flux, so this
-// may also change spec.values (https://github.com/fluxcd/pkg/tree/main/chartutil).
-func mergeFlux(parts []*part, tagged bool) (map[string]any, error) {
 	var values map[string]any
-	if n := len(parts); n > 0 && parts[n-1].Kind == mergeLayer && parts[n-1].Name == specValues {
+	if n := len(parts); r == fluxRule && n > 0 && parts[n-1].Kind == mergeLayer && parts[n-1].Name == specValues {
 		values, parts = parts[n-1].tree(tagged), parts[:n-1]
 	}
 	out := map[string]any{}

@@ -336,17 +336,18 @@ func (f *field) with(v *field, key string) *field {
 	return out
 }
 
-// fill returns f with fields that it lacks taken from another value.
-func (f *field) fill(from *field) *field {
-	if f == nil || !f.present() || f.Scalar == "" {
-		return from
-	}
-	if f.Fields == nil || from == nil || from.Fields == nil {
+// over returns f merged over another value. With fill, what is empty in f is taken from that value, too.
+func (f *field) over(under *field, fill bool) *field {
+	switch {
+	case fill && (!f.present() || f.Scalar == ""):
+		return under
+	case under == nil || under.Fields == nil || f.Fields == nil:
 		return f
 	}
-	out := f.clone()
-	for _, k := range from.Keys {
-		out.put(k, f.Fields[k].fill(from.Fields[k]))
+	out := under.clone()
+	out.Where = f.Where
+	for _, k := range f.Keys {
+		out.put(k, f.Fields[k].over(out.Fields[k], fill))
 	}
 	return out
 }

@@ -411,20 +411,7 @@ func (p *part) place() *field {
 		}
 	}
 	for _, d := range p.documents {
-		p.placed = d.place.over(p.placed)
+		p.placed = d.place.over(p.placed, false)
 	}
 	return p.placed
-}
-
-// over returns f merged over another value.
-func (f *field) over(under *field) *field {
-	if under == nil || under.Fields == nil || f.Fields == nil {
-		return f
-	}
-	out := under.clone()
-	out.Where = f.Where
-	for _, k := range f.Keys {
-		out.put(k, f.Fields[k].over(out.Fields[k]))
-	}
-	return out
 }
