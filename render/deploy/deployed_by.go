@@ -82,9 +82,6 @@ func (s *Set) LaterSources(root roots.Root) (list [][]roots.Root) {
 // EarlierSources lists the roots of the earlier sources of the Applications that deploy a root.
 func (s *Set) EarlierSources(root roots.Root) (list []roots.Root) {
 	for _, one := range s.Deployers(root) {
-		if one.Source == 0 {
-			continue
-		}
 		for _, other := range s.found().sorted() {
 			if other.Source < one.Source && other.application() == one.application() {
 				list = append(list, other.root())
@@ -160,16 +157,9 @@ func (w *worklist) asWritten(p string, namespace bool, more ...string) bool {
 // Released reports whether an object deploys a release of a chart that is a root of the tree, or a problem says why
 // that is not known. If the object has no namespace in its file, only the file must match.
 func (s *Set) Released(object gitops.Reference, file string) bool {
-	for _, one := range s.found().sorted() {
-		as := one.Object
-		if object.Namespace == "" && one.Where.Path == file {
-			as.Namespace = ""
-		}
-		if one.Release != nil && as == object {
-			return true
-		}
-	}
-	return slices.ContainsFunc(s.Problems(), func(p gitops.Problem) bool { return p.Object == object })
+	return slices.ContainsFunc(s.found().sorted(), func(one *Deployment) bool {
+		return one.Release != nil && (one.Object == object || object.Namespace == "" && one.Where.Path == file && one.Object.Is(object))
+	}) || slices.ContainsFunc(s.Problems(), func(p gitops.Problem) bool { return p.Object == object })
 }
 
 // External lists the roots that do not only deploy files of the tree, sorted: releases of charts, folders of other
