@@ -234,7 +234,8 @@ func (s *Set) Unseen(before *Set, root roots.Root) bool {
 
 // IsUnseen is Unseen for the objects of a deployment of an earlier tree.
 func (s *Set) IsUnseen(one *Deployment) bool {
-	if one.External == nil && slices.ContainsFunc(s.ByObject(one.Object), func(other *Deployment) bool { return other.External != nil }) {
+	isExternal := func(other *Deployment) bool { return other.External != nil }
+	if one.External == nil && slices.ContainsFunc(s.ByObject(one.Object), isExternal) {
 		return true
 	}
 	return s.found().isWaiting(one.Object, one.Where.Path) || slices.ContainsFunc(s.Problems(), func(p gitops.Problem) bool {

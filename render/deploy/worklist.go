@@ -225,8 +225,9 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, beside func() 
 	if flux {
 		_, kinds := gitops.Kinds()
 		read := beside()
-		found := w.lookUp(kinds, wanted)
-		others = append(slices.Clone(read), slices.DeleteFunc(found, func(o gitops.Object) bool { return slices.ContainsFunc(read, o.Same) })...)
+		others = append(slices.Clone(read), slices.DeleteFunc(w.lookUp(kinds, wanted), func(o gitops.Object) bool {
+			return slices.ContainsFunc(read, o.Same)
+		})...)
 	}
 	if sets { // their generators select clusters
 		others = append(others, w.selectable().objects...)

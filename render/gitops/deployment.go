@@ -402,7 +402,8 @@ func (o Options) evaluate(object Object, wanted func(Wanted) []Object) Evaluatio
 	r := &reader{Options: o, from: object.from, where: root.position("metadata", "name"), object: object.Reference(), wanted: wanted}
 	r.problem(evaluations[[2]string{object.Group, object.Kind}](r, root))
 	orphans, marks, policy := root.orphans(), marksOf(root), root.text("spec", "syncPolicy", "applicationsSync")
-	suspended := object.Group != argoGroup && root.truth("spec", "suspend") || root.text("metadata", "annotations", skipReconcile) == "true"
+	suspended := object.Group != argoGroup && root.truth("spec", "suspend") ||
+		root.text("metadata", "annotations", skipReconcile) == "true"
 	for i := range r.found {
 		d := &r.found[i]
 		d.Orphans, d.Marks, d.Suspended = orphans, marks, suspended

@@ -72,8 +72,8 @@ func (d *Deployment) Finish(resource *yaml.Node, o FinishOptions) ([]Write, []Is
 		return nil, nil
 	}
 	f := &finisher{Deployment: d, options: o, limits: o.Limits.withDefaults(), done: map[*yaml.Node]bool{}}
-	disabled := metadataOf(resource, "labels", substituteKey) == "disabled" || metadataOf(resource, "annotations", substituteKey) == "disabled"
-	if d.Substitute.Active() && !disabled {
+	if d.Substitute.Active() && metadataOf(resource, "labels", substituteKey) != "disabled" &&
+		metadataOf(resource, "annotations", substituteKey) != "disabled" {
 		f.node(resource, "", 0)
 	}
 	f.metadata(resource, "labels", d.Metadata.Labels)

@@ -334,7 +334,8 @@ func (d *Deploying) findShaping(p string) (none [2][]Root) {
 	if d.index.MentionsIn(p, "HelmRelease") { // its chart is rendered for its namespace
 		more = []string{"namespace"}
 	}
-	shaping := d.index.rootsOver(slices.DeleteFunc(d.index.Ancestors(taking...), func(dir string) bool { return !d.Shapes(dir, more...) }))
+	unchanged := func(dir string) bool { return !d.Shapes(dir, more...) }
+	shaping := d.index.rootsOver(slices.DeleteFunc(d.index.Ancestors(taking...), unchanged))
 	if len(shaping) == 0 {
 		return none
 	}
