@@ -103,7 +103,7 @@ func (r *reader) argoRelease(app, s *field, c Chart) *Release {
 		Chart: c, Rule: argoRule, Limits: r.Limits,
 		Name: name.text(), NameWhere: cmp.Or(name.position(), app.position("metadata", "name")), Namespace: known(namespace),
 		NamespaceWhere: cmp.Or(namespace.position(), app.position("spec", "destination", "namespace")),
-		Kubernetes: known(helm, "kubeVersion"), APIVersions: plainTexts(helm.get("apiVersions")),
+		Kubernetes:     known(helm, "kubeVersion"), APIVersions: plainTexts(helm.get("apiVersions")),
 		SkipCRDs: helm.truth("skipCrds"), Hooks: Hooks{SkipTests: helm.truth("skipTests")},
 		SkipSchema: helm.truth("skipSchemaValidation"),
 	}
