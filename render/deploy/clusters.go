@@ -388,7 +388,10 @@ func (s *Set) Deploys(p string) bool {
 	return slices.ContainsFunc(s.found().ancestors(path.Dir(p)), func(one *Deployment) bool { return one.has(p) })
 }
 
-// isSent reports whether a live object deploys the kustomization of a folder, or one that includes it, as far as is known.
+// IsDeployed reports whether a live object deploys the kustomization of a folder, or one that includes it.
+func (s *Set) IsDeployed(dir string) bool { return s.found().isSent(dir) }
+
+// isSent is IsDeployed, of what is known so far.
 func (w *worklist) isSent(dir string) bool {
 	return w.composes(dir) || slices.ContainsFunc(w.index.Ancestors(dir), func(up string) bool {
 		return slices.ContainsFunc(w.ancestors(up), func(one *Deployment) bool {
@@ -413,7 +416,7 @@ func (s *Set) Standalone(changed, links []string) []roots.Root {
 			for _, up := range s.IncludedBy(dir) { // a component changes the kustomization that includes it
 				visit(up)
 			}
-		} else if root := (roots.Root{Path: dir}); s.Selects(dir) && !s.IsRoot(root) && !s.found().isSent(dir) {
+		} else if root := (roots.Root{Path: dir}); s.Selects(dir) && !s.IsRoot(root) && !s.IsDeployed(dir) {
 			list = append(list, root)
 		}
 	}
