@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/doc"
@@ -179,24 +178,22 @@ func (s *Set) IsExternal(root roots.Root) bool {
 	return one != nil && (one.Release != nil || one.External != nil) || s.external()[root]
 }
 
-// externalKustomizations returns a function that returns the kustomizations in External.
-func externalKustomizations(s *Set) func() map[roots.Root]bool {
-	return sync.OnceValue(func() map[roots.Root]bool {
-		const generator = "HelmChartInflationGenerator"
-		files := slices.DeleteFunc(s.Mentions(generator), func(p string) bool { return !s.MentionsIn(p, generator) })
-		for _, dir := range s.Graph.External() {
-			if f, err := s.Kustomization(dir); f != nil && err == nil {
-				files = append(files, f.Path)
-			}
+// externalKustomizations returns the kustomizations in External.
+func (s *Set) externalKustomizations() map[roots.Root]bool {
+	const generator = "HelmChartInflationGenerator"
+	files := slices.DeleteFunc(s.Mentions(generator), func(p string) bool { return !s.MentionsIn(p, generator) })
+	for _, dir := range s.Graph.External() {
+		if f, err := s.Kustomization(dir); f != nil && err == nil {
+			files = append(files, f.Path)
 		}
-		out := map[roots.Root]bool{}
-		for _, root := range s.Reach(files, nil) {
-			if root.Kind != roots.Folder && root.Kind != roots.Chart {
-				out[root] = true
-			}
+	}
+	out := map[roots.Root]bool{}
+	for _, root := range s.Reach(files, nil) {
+		if root.Kind != roots.Folder && root.Kind != roots.Chart {
+			out[root] = true
 		}
-		return out
-	})
+	}
+	return out
 }
 
 // OfKind returns the objects of a kind that a root deploys. See render.Renderer.OfKind.

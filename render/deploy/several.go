@@ -53,9 +53,10 @@ func (w *worklist) settle() (added []*Deployment) {
 	}
 	w.selection = nil // more is known now
 	w.reached.Clear()
+	w.inside.Clear()
 	var list []settled
 	var again []ambiguous
-	all, in := w.sorted(), map[string][]gitops.Cluster{} // in: the clusters of the context, by file and root
+	all := w.sorted()
 	known, sent := map[*referred]*referred{}, map[string][]gitops.Object{}
 	for _, a := range w.several {
 		if !a.selects() {
@@ -71,7 +72,7 @@ func (w *worklist) settle() (added []*Deployment) {
 				continue
 			}
 		}
-		s, ok := w.settled(a, all, in)
+		s, ok := w.settled(a, all)
 		if ok {
 			list = append(list, s)
 		}
@@ -95,7 +96,7 @@ func (w *worklist) settle() (added []*Deployment) {
 }
 
 // settled evaluates one object; false where its clusters change nothing.
-func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitops.Cluster) (out settled, ok bool) {
+func (w *worklist) settled(a ambiguous, all []*Deployment) (out settled, ok bool) {
 	out.ambiguous = a
 	own := &Deployment{from: a.from, Deployment: gitops.Deployment{Object: a.object.Reference(), From: a.object.From(),
 		Where: gitops.Position{Path: a.object.File}}}
@@ -114,7 +115,7 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 		return out, false
 	}
 	if a.selects() {
-		out.context = &referred{objects: w.selectableBy(own, in)}
+		out.context = &referred{objects: w.selectableBy(own)}
 		if slices.EqualFunc(out.context.objects, a.context.objects, gitops.Object.Is) {
 			return out, false
 		}
@@ -126,7 +127,7 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 	context, fewer := make([][]gitops.Object, len(clusters)), len(a.context.changed) > 0
 	for i, c := range clusters {
 		for _, o := range a.context.objects {
-			if !w.isApart(o, c, in) {
+			if !w.isApart(o, c) {
 				context[i] = append(context[i], o)
 			} else if slices.Contains(a.object.Refs, gitops.Reference{Kind: o.Kind, Name: o.Name}) {
 				fewer = true
@@ -218,26 +219,23 @@ func (w *worklist) sentAs(o gitops.Object) []gitops.Object {
 }
 
 // isApart reports whether an object that others refer to is certainly in another cluster.
-func (w *worklist) isApart(o gitops.Object, c gitops.Cluster, in map[string][]gitops.Cluster) bool {
-	clusters := w.clustersWith(o, in)
+func (w *worklist) isApart(o gitops.Object, c gitops.Cluster) bool {
+	clusters := w.clustersWith(o)
 	return len(clusters) > 0 && !slices.ContainsFunc(clusters, func(other gitops.Cluster) bool { return !c.Apart(other) })
 }
 
 // clustersWith lists the clusters that an object is deployed to.
-func (w *worklist) clustersWith(o gitops.Object, in map[string][]gitops.Cluster) []gitops.Cluster {
-	key := o.File + "\x00" + o.From()
-	clusters, known := in[key]
-	if !known {
+func (w *worklist) clustersWith(o gitops.Object) []gitops.Cluster {
+	return w.inside.Get([2]string{o.File, o.From()}, func() []gitops.Cluster {
 		one := holder(o)
 		if _, id, deployed := strings.Cut(o.From(), by); deployed {
 			one = w.of(roots.Root{Object: id})
 		}
-		if one != nil {
-			clusters = w.reaches(one)
+		if one == nil {
+			return nil
 		}
-		in[key] = clusters
-	}
-	return clusters
+		return w.reaches(one)
+	})
 }
 
 // selection are the objects that declare clusters to Argo CD.
@@ -328,7 +326,7 @@ func (w *worklist) rendering(p string) (list []roots.Root) {
 
 // selectableBy returns what selectable returns, for the ApplicationSet of a deployment: without the objects in other
 // clusters. If something deploys the ApplicationSet and some of these objects, the others may be in no cluster.
-func (w *worklist) selectableBy(set *Deployment, in map[string][]gitops.Cluster) (list []gitops.Object) {
+func (w *worklist) selectableBy(set *Deployment) (list []gitops.Object) {
 	all := w.selectable()
 	if all.held == nil {
 		for _, o := range all.objects {
@@ -337,7 +335,7 @@ func (w *worklist) selectableBy(set *Deployment, in map[string][]gitops.Cluster)
 	}
 	clusters, some, loose := w.reaches(set), false, []int(nil)
 	for i, o := range all.objects {
-		if isElsewhere(w.clustersWith(o, in), clusters, all.pairs) {
+		if isElsewhere(w.clustersWith(o), clusters, all.pairs) {
 			continue
 		}
 		if list = append(list, o); !all.held[i] {

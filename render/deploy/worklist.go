@@ -26,7 +26,6 @@ type worklist struct {
 	repo     gitops.RepoNames
 	limits   gitops.Limits
 
-	began      sync.Once
 	done       sync.Once  // remote charts were followed, too
 	work       sync.Mutex // held while deployments are added
 	built      env.Memo[builtKey, builtObjects]
@@ -34,6 +33,7 @@ type worklist struct {
 	sources    env.Memo[string, []gitops.Object] // by kind: all objects of the kind, see lookUp
 	placements env.Memo[roots.Root, Placement]
 	reached    env.Memo[clusterKey, []gitops.Cluster] // see reaches
+	inside     env.Memo[[2]string, []gitops.Cluster]  // by file and root of an object: see clustersWith
 	holds      func() map[string]bool                 // see holdsDeployers
 	parted     func() map[gitops.Cluster]bool
 
@@ -65,25 +65,23 @@ func newWorklist(x *roots.Index, r *render.Renderer, c render.Config) *worklist 
 // maxFollowed is how many levels of objects that deploy objects are followed.
 const maxFollowed = 16
 
-// ready returns the worklist after it has found everything except what remote charts print.
+// ready returns the worklist after it has found everything except what remote charts print. Call it once.
 func (w *worklist) ready() *worklist {
-	w.began.Do(func() {
-		w.work.Lock()
-		defer w.work.Unlock()
-		list := w.enter(w.index.Options().Charts)
-		added, _ := w.add(nil, w.objects(), func() []gitops.Object { return nil })
-		w.follow(append(list, added...), false)
-		w.follow(w.printed(), false)
-		for range maxFollowed {
-			more := append(w.settle(), w.contest()...)
-			if len(more) == 0 {
-				break
-			}
-			w.follow(more, false)
+	w.work.Lock()
+	defer w.work.Unlock()
+	list := w.enter(w.index.Options().Charts)
+	added, _ := w.add(nil, w.objects(), func() []gitops.Object { return nil })
+	w.follow(append(list, added...), false)
+	w.follow(w.printed(), false)
+	for range maxFollowed {
+		more := append(w.settle(), w.contest()...)
+		if len(more) == 0 {
+			break
 		}
-		w.several = nil
-		w.unlink()
-	})
+		w.follow(more, false)
+	}
+	w.several = nil
+	w.unlink()
 	return w
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -28,8 +29,8 @@ type artifact struct {
 	sparse   []string
 	own      []ignoreRule
 	copied   string
-	except   map[string]*regexp.Regexp // by pattern
-	files    map[string][]ignoreRule   // of .sourceignore files, by folder
+	except   map[string]*regexp.Regexp      // by pattern
+	files    env.Memo[string, []ignoreRule] // of .sourceignore files, by folder
 	defaults []ignoreRule
 	keeps    bool // a rule with "!" exists: an excluded folder may contain files that are kept
 	exceeded bool // a limit was exceeded: some rules are missing
@@ -62,7 +63,7 @@ codeship-steps.yml
 `
 
 func newArtifact(t Tree, e Exclusion) *artifact {
-	a := &artifact{tree: t, files: map[string][]ignoreRule{}, copied: e.Copied, except: map[string]*regexp.Regexp{}}
+	a := &artifact{tree: t, copied: e.Copied, except: map[string]*regexp.Regexp{}}
 	for _, pattern := range e.Except {
 		a.except[pattern], _ = globPattern.compile(pattern) // the reader has refused malformed ones
 	}
@@ -115,14 +116,14 @@ func (a *artifact) rules(text string) (list []ignoreRule) {
 
 // of returns the rules of the .sourceignore file of a folder.
 func (a *artifact) of(dir string) []ignoreRule {
-	list, known := a.files[dir]
-	if p := path.Join(dir, ".sourceignore"); !known {
-		if data, _, err := a.tree.ReadFile(p); err == nil && a.checkedOut(p, false) {
-			list = a.rules(string(data))
+	return a.files.Get(dir, func() []ignoreRule {
+		p := path.Join(dir, ".sourceignore")
+		data, _, err := a.tree.ReadFile(p)
+		if err != nil || !a.checkedOut(p, false) {
+			return nil
 		}
-		a.files[dir] = list
-	}
-	return list
+		return a.rules(string(data))
+	})
 }
 
 func (a *artifact) checkedOut(p string, folder bool) bool {

@@ -19,6 +19,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -29,7 +30,7 @@ type loader struct {
 	sources *remote.Sources
 	limits  Limits
 	seen    map[layerFile]bool
-	lines   map[string][]string
+	lines   env.Memo[string, []string]
 	parts   []*part
 	bytes   int // of all texts so far
 	cells   int // of all lists that paths create, so far
@@ -335,14 +336,13 @@ func (l *loader) inside(at Position, text string) func(line, column int) Positio
 
 // linesOf returns the lines of a file of this repository, none where there is no such file.
 func (l *loader) linesOf(p string) []string {
-	lines, ok := l.lines[p]
-	if !ok {
-		if data, _, err := l.tree.ReadFile(p); err == nil {
-			lines = strings.Split(string(data), "\n")
+	return l.lines.Get(p, func() []string {
+		data, _, err := l.tree.ReadFile(p)
+		if err != nil {
+			return nil
 		}
-		l.lines[p] = lines
-	}
-	return lines
+		return strings.Split(string(data), "\n")
+	})
 }
 
 // treeOf returns the tree of a file: this repository, or the source of a want.

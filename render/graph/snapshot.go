@@ -111,15 +111,9 @@ func encode(f *facts) []byte {
 			}
 		}
 	}
-	names := make([]string, 0, len(seen))
-	size := 0
-	for name := range seen {
-		names = append(names, name)
-		size += len(name)
-	}
-	slices.Sort(names)
-	out := make([]byte, 0, size+16*len(names))
-	out = append(out, magic...)
+	names := slices.Sorted(maps.Keys(seen))
+	text := strings.Join(names, "")
+	out := append(make([]byte, 0, len(text)+16*len(names)), magic...)
 	put := func(n int) { out = binary.LittleEndian.AppendUint32(out, uint32(n)) }
 	put(len(names))
 	at := 0
@@ -154,10 +148,7 @@ func encode(f *facts) []byte {
 			put(int(v))
 		}
 	}
-	for _, name := range names {
-		out = append(out, name...)
-	}
-	return out
+	return append(out, text...)
 }
 
 var errSnapshot = errors.New("the index cannot be read")

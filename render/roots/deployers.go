@@ -132,18 +132,13 @@ func (d *Deploying) findLinked() (list []string) {
 			if err != nil || !graph.IsManifestName(p) {
 				continue
 			}
-			if graph.IsManifestName(at) && !hidden(at) {
-				if d.Has(at) {
-					list = append(list, p)
-				}
-				continue
-			}
-			if data, _, err := d.index.Tree().ReadFile(p); err == nil {
-				deploys := false
+			deploys := d.Has(at)
+			if !graph.IsManifestName(at) || hidden(at) {
+				data, _, _ := d.index.Tree().ReadFile(p) // what cannot be read has no objects
 				notes.Read(p, data, func(key string) { deploys = deploys || key == anyFolder })
-				if deploys {
-					list = append(list, p)
-				}
+			}
+			if deploys {
+				list = append(list, p)
 			}
 		}
 	}
