@@ -84,21 +84,18 @@ const (
 	maxValuesCells = 1 << 18
 )
 
-// spend limits the cost of texts and of a path at which a value is set. An index in a path creates a list of that
+// spend limits the cost of a text and of a path at which a value is set. An index in a path creates a list of that
 // length.
-func (l *loader) spend(layer Layer, path string, texts ...string) error {
-	for i, text := range append([]string{path}, texts...) {
-		l.bytes += len(text)
-		if i > 0 && layer.Kind != fluxLayer { // the text is a value, and has no paths
-			continue
+func (l *loader) spend(layer Layer, path, text string) error {
+	if l.bytes += len(path) + len(text); layer.Kind == fluxLayer { // others have no paths in their texts
+		path += "\n" + text
+	}
+	for _, index := range indexes.FindAllStringSubmatch(path, -1) {
+		n, err := strconv.Atoi(index[1])
+		if err != nil {
+			n = maxValuesCells
 		}
-		for _, index := range indexes.FindAllStringSubmatch(text, -1) {
-			n, err := strconv.Atoi(index[1])
-			if err != nil {
-				n = maxValuesCells
-			}
-			l.cells += min(n, maxValuesCells)
-		}
+		l.cells += min(n, maxValuesCells)
 	}
 	if l.bytes > maxValuesBytes || l.cells > maxValuesCells {
 		e := brokenAt(layer.Where, "the values are larger than the limit")

@@ -25,23 +25,25 @@ const (
 	costly   = "it needs more computation than the limit allows, so what is deployed is not known before the merge"
 )
 
-// refusedFunctions returns the functions of sprig that are not called, with the reason. Functions of dates read the
-// clock or the time zone of the machine, unless they get a date, and only another refused function returns one.
-var refusedFunctions = sync.OnceValue(func() map[string]string {
-	refused := map[string]string{}
-	for reason, names := range map[string]string{
-		changing: "now ago date date_in_zone date_modify dateInZone dateModify htmlDate htmlDateInZone must_date_modify " +
-			"mustDateModify mustToDate toDate unixEpoch randAlphaNum randAlpha randAscii randNumeric randInt randBytes " +
-			"shuffle uuidv4 bcrypt htpasswd encryptAES genPrivateKey genCA genCAWithKey genSelfSignedCert " +
-			"genSelfSignedCertWithKey genSignedCert genSignedCertWithKey",
-		costly: "derivePassword buildCustomCert",
-	} {
-		for name := range strings.FieldsSeq(names) {
-			refused[name] = reason
+// refusedFunctions are the functions of sprig that are not called, by the reason. Functions of dates read the clock or the
+// time zone of the machine, unless they get a date, and only another refused function returns one.
+var refusedFunctions = map[string]string{
+	changing: "now ago date date_in_zone date_modify dateInZone dateModify htmlDate htmlDateInZone must_date_modify " +
+		"mustDateModify mustToDate toDate unixEpoch randAlphaNum randAlpha randAscii randNumeric randInt randBytes " +
+		"shuffle uuidv4 bcrypt htpasswd encryptAES genPrivateKey genCA genCAWithKey genSelfSignedCert " +
+		"genSelfSignedCertWithKey genSignedCert genSignedCertWithKey",
+	costly: "derivePassword buildCustomCert",
+}
+
+// refusal returns why a function is not called, empty if it is.
+func refusal(name string) string {
+	for reason, names := range refusedFunctions {
+		if slices.Contains(strings.Fields(names), name) {
+			return reason
 		}
 	}
-	return refused
-})
+	return ""
+}
 
 // templateFunctions returns the functions that templates may call, by name. These are Argo CD's: sprig's
 // (https://masterminds.github.io/sprig/) without those that read the environment, and a few more
@@ -52,7 +54,7 @@ var templateFunctions = sync.OnceValue(func() map[string]any {
 	for _, name := range []string{"env", "expandenv", "getHostByName"} {
 		delete(functions, name)
 	}
-	maps.DeleteFunc(functions, func(name string, _ any) bool { return refusedFunctions()[name] != "" })
+	maps.DeleteFunc(functions, func(name string, _ any) bool { return refusal(name) != "" })
 	maps.Copy(functions, map[string]any{
 		"normalize": normalize, "slugify": slugify,
 		"toYaml": toYAML, "fromYaml": fromYAML[map[string]any], "fromYamlArray": fromYAML[[]any],
@@ -66,7 +68,7 @@ var templateFunctions = sync.OnceValue(func() map[string]any {
 
 // checkFunction returns the reason why a template may not call a function, nil if it may.
 func checkFunction(name string) error {
-	if reason := refusedFunctions()[name]; reason != "" {
+	if reason := refusal(name); reason != "" {
 		return unknown("the template function %q is not one that Lintel evaluates: %s", name, reason)
 	}
 	switch name {
