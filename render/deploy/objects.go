@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
@@ -236,4 +238,30 @@ func holdsAny(data []byte, names []string) bool {
 func (w *worklist) deployments(objects []gitops.Object, several func(gitops.Object)) ([]gitops.Deployment, []gitops.Problem) {
 	return gitops.Deployments(objects, gitops.Options{Tree: w.index.Tree(), Repo: w.repo, Limits: w.limits, Memory: w.cache.Memory(),
 		BlobLimit: w.index.Tree().BlobLimit(), Links: len(w.index.Links()) > 0, Several: several})
+}
+
+// Each calls do for 0 to n-1 and returns when all calls are done. It runs as many at a time as there are processors.
+// After a panic it begins no further calls, and panics in the caller, which can recover.
+func Each(n int, do func(i int)) {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	panics := make(chan any, n)
+	for i := range n {
+		if len(panics) > 0 {
+			break
+		}
+		group.Go(func() error {
+			defer func() {
+				if p := recover(); p != nil {
+					panics <- p
+				}
+			}()
+			do(i)
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions return no error
+	if len(panics) > 0 {
+		panic(<-panics)
+	}
 }

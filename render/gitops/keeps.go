@@ -54,17 +54,13 @@ func (d *Deployment) Itself() map[string]any {
 		"name": d.Object.Name, "namespace": d.Object.Namespace, "annotations": annotations}}
 }
 
-// marksOf returns the Marks of an object, nil where it has none.
-func marksOf(root *field) (marks map[string]string) {
+// marksOf returns the Marks of an object.
+func marksOf(root *field) map[string]string {
+	marks := map[string]string{}
 	for _, key := range []string{syncOptions, fluxGroup + "/prune"} {
-		text := cmp.Or(root.text("metadata", "annotations", key), root.text("metadata", "labels", key))
-		if text == "" {
-			continue
+		if text := cmp.Or(root.text("metadata", "annotations", key), root.text("metadata", "labels", key)); text != "" {
+			marks[key] = text
 		}
-		if marks == nil {
-			marks = map[string]string{}
-		}
-		marks[key] = text
 	}
 	return marks
 }

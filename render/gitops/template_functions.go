@@ -228,12 +228,10 @@ func fromYAML[T any](text string) (T, error) {
 	return v, nil
 }
 
-func sortedKeys(maps ...map[string]any) []string {
+func sortedKeys(all ...map[string]any) []string {
 	list := []string{}
-	for _, m := range maps {
-		for k := range m {
-			list = append(list, k)
-		}
+	for _, m := range all {
+		list = slices.AppendSeq(list, maps.Keys(m))
 	}
 	slices.Sort(list)
 	return list
