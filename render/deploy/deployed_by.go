@@ -109,8 +109,8 @@ func (s *Set) Counterpart(d *Deployment) (found *Deployment) {
 	if same := s.found().of(roots.Root{Object: d.id}); same != nil {
 		return same
 	}
-	for _, one := range s.found().sorted() {
-		if one.Object != d.Object || one.Source != d.Source || one.Where.Path != d.Where.Path {
+	for _, one := range s.ByObject(d.Object) {
+		if one.Source != d.Source || one.Where.Path != d.Where.Path {
 			continue
 		}
 		is, was := one.Name == d.Name, found != nil && found.Name == d.Name

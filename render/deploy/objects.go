@@ -193,13 +193,10 @@ func (w *worklist) readFile(p string, names []string) (list []gitops.Object, ok 
 	if err != nil {
 		return nil, false // another check reports the file
 	}
-	parse := sync.OnceValue(func() (nodes []*yaml.Node) {
+	parse := sync.OnceValue(func() []*yaml.Node {
 		data, _, _ := w.index.Tree().ReadFile(p)
 		documents, _ := doc.Parse(p, data, w.limits.Source) // the root of the file reports syntax errors
-		for _, document := range documents {
-			nodes = append(nodes, doc.Unlist(document)...)
-		}
-		return nodes
+		return slices.Collect(doc.Objects(documents))
 	})
 	memory, key := w.cache.Memory(), fmt.Sprint(p, " ", e.ID, " ", w.limits.Source)
 	objects, known := env.Get[[]writtenObject](memory, writtenTable, key, nil)

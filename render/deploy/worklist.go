@@ -233,15 +233,12 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, beside func() 
 	var differ []gitops.Object
 	found, problems := w.deployments(slices.Concat(objects, others), func(o gitops.Object) { differ = append(differ, o) })
 	context := &referred{objects: others, names: map[gitops.Reference]bool{}}
-	for _, o := range others {
-		for _, ref := range o.Refs { // of a HelmChart
+	for _, o := range slices.Concat(others, objects) { // a HelmChart among the others refers to objects, too
+		for _, ref := range o.Refs {
 			context.names[ref] = true
 		}
 	}
 	for _, o := range objects {
-		for _, ref := range o.Refs {
-			context.names[ref] = true
-		}
 		if differs := slices.ContainsFunc(differ, o.Is); differs || len(o.Refs) > 0 {
 			w.several = append(w.several, ambiguous{o, from, context, differs})
 		}

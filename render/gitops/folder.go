@@ -40,10 +40,8 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 		case path.Ext(p) == ".jsonnet":
 			problems = append(problems, *problemAt(Position{Path: p}, ClusterOnly,
 				"is Jsonnet, which Lintel does not evaluate: what it deploys is not checked"))
-		default:
-			if !Skips(t, p) {
-				files = append(files, p)
-			}
+		case !Skips(t, p):
+			files = append(files, p)
 		}
 		return nil
 	})

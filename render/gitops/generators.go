@@ -372,14 +372,10 @@ func flatten(values map[string]any) map[string]any {
 	out := map[string]any{}
 	var add func(prefix string, v any)
 	add = func(prefix string, v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			for k := range v {
-				add(prefix+"."+k, v[k])
-			}
-		case []any:
-			for i := range v {
-				add(prefix+"."+strconv.Itoa(i), v[i])
+		switch v.(type) {
+		case map[string]any, []any:
+			for k, inner := range sorted(v) {
+				add(prefix+"."+k, inner)
 			}
 		default:
 			out[prefix[1:]] = fmt.Sprint(v)

@@ -322,9 +322,7 @@ func (p *part) tree(tagged bool) map[string]any {
 	out := map[string]any{}
 	for _, d := range p.documents {
 		var m map[string]any
-		if json.Unmarshal(d.data, &m) != nil { // not reached: the JSON was written by this package
-			continue
-		}
+		_ = json.Unmarshal(d.data, &m) // this package wrote the JSON
 		if tagged {
 			for k, v := range m {
 				m[k] = p.tags(v, d.place, k)

@@ -247,6 +247,9 @@ func (g *Graph) throughLink(p string) bool {
 	return false
 }
 
+// Generators are the fields of a kustomization that generate objects, by their kind. Do not change them.
+var Generators = map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"}
+
 // words records the words in a file for Mentions.
 func (g *Graph) words(p string, data []byte, out *facts) {
 	text := Plain(p, data, g.options.Limits)
@@ -262,7 +265,7 @@ func (g *Graph) words(p string, data []byte, out *facts) {
 	})
 	called(p, data, out.limited(naming, anything, p))
 	built := kustomization.IsFileName(p)
-	for kind, field := range map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"} {
+	for kind, field := range Generators {
 		if built && holds(field) {
 			add(kind)
 		}

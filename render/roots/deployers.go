@@ -175,19 +175,8 @@ func (d *Deploying) DropsLocalConfig(p string) bool {
 	return slices.ContainsFunc(d.index.IncludedBy(p), d.index.IsLive)
 }
 
-// generator returns the field of a kustomization that generates objects of a kind, empty for other kinds.
-func generator(kind string) string {
-	switch kind {
-	case "ConfigMap":
-		return "configMapGenerator"
-	case "Secret":
-		return "secretGenerator"
-	}
-	return ""
-}
-
 // IsValuesSource reports whether objects of a kind contain values for other objects.
-func IsValuesSource(kind string) bool { return generator(kind) != "" }
+func IsValuesSource(kind string) bool { return graph.Generators[kind] != "" }
 
 // Generating lists the roots with a kustomization that may generate a ConfigMap or Secret with one of some names.
 func (d *Deploying) Generating(kind string, names []string) []Root {
@@ -201,7 +190,7 @@ func (d *Deploying) Generating(kind string, names []string) []Root {
 		if f == nil || err != nil {
 			continue
 		}
-		for _, item := range doc.Items(f.Node, generator(kind)) {
+		for _, item := range doc.Items(f.Node, graph.Generators[kind]) {
 			// The requested name may end with a hash, or have a prefix or suffix of an overlay.
 			own := doc.Text(item, "name")
 			if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, own) }) {
@@ -268,10 +257,7 @@ func (d *Deploying) findVariablePaths() (list []*regexp.Regexp) {
 		for node := range doc.Objects(documents) {
 			group, _, _ := strings.Cut(doc.Text(node, "apiVersion"), "/")
 			_, spec := doc.Field(node, "spec")
-			if group != "kustomize.toolkit.fluxcd.io" {
-				continue
-			}
-			if folder := variableFolder(doc.Text(spec, "path")); folder != nil {
+			if folder := variableFolder(doc.Text(spec, "path")); folder != nil && group == "kustomize.toolkit.fluxcd.io" {
 				list = append(list, folder)
 			}
 		}
