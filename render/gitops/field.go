@@ -339,9 +339,11 @@ func (f *field) with(v *field, key string) *field {
 // over returns f merged over another value. With fill, what is empty in f is taken from that value, too.
 func (f *field) over(under *field, fill bool) *field {
 	switch {
+	case under == nil:
+		return f
 	case fill && (!f.present() || f.Scalar == ""):
 		return under
-	case under == nil || under.Fields == nil || f.Fields == nil:
+	case under.Fields == nil || f.Fields == nil:
 		return f
 	}
 	out := under.clone()
