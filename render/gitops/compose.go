@@ -186,27 +186,24 @@ func NodeLayer(name string, n *yaml.Node, where func(*yaml.Node) Position) Layer
 	return Layer{Name: name, Where: where(n), Value: nodes{where: where, json: true}.field(n, 0)}
 }
 
-// Release returns a release with the values of the entry. The caller sets all other fields. An unknown Merge is an
-// error.
-func (e ChartEntry) Release() (*Release, error) {
+// Release returns a release with the values of the entry. The caller sets all other fields, and has refused any other Merge.
+func (e ChartEntry) Release() *Release {
 	r := &Release{Rule: argoRule, Layers: append([]Layer{e.File}, e.More...)}
 	if e.Inline.Value == nil || len(e.Inline.Value.Fields) == 0 {
-		return r, nil
+		return r
 	}
 	if e.Merge != "replace" {
 		e.File.Kustomize, e.File.First = true, true
 	}
 	switch e.Merge {
-	case "", "override":
-		r.Rule, r.Layers = overrideRule, append([]Layer{e.File, e.Inline}, e.More...)
 	case "merge":
 		r.Rule, r.Layers = underRule, append([]Layer{e.Inline, e.File}, e.More...)
 	case "replace":
 		r.Layers = append([]Layer{e.Inline}, e.More...)
 	default:
-		return nil, fmt.Errorf("valuesMerge %.40q is none of override, merge and replace", e.Merge)
+		r.Rule, r.Layers = overrideRule, append([]Layer{e.File, e.Inline}, e.More...)
 	}
-	return r, nil
+	return r
 }
 
 // mergeInline merges the first two layers like kustomize, and all others over the result like Helm.
