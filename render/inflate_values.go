@@ -280,11 +280,7 @@ func (i *inflation) layers(c *chartPlaces) *gitops.Values {
 	for _, name := range i.AdditionalValuesFiles {
 		e.More = append(e.More, gitops.FileLayer(name, at("additionalValuesFiles"), remote.Want{}, path.Join(i.root, name)))
 	}
-	r, err := e.Release()
-	if err != nil {
-		return nil
-	}
-	values, err := r.Values(i.builder.tree, i.builder.mounts.sources)
+	values, err := e.Release().Values(i.builder.tree, i.builder.mounts.sources)
 	if err != nil {
 		return nil
 	}

@@ -120,11 +120,11 @@ func (out *Sources) own(ctx context.Context, c diff.Commit) (err error) {
 // rendered already.
 func (out *Sources) below(ctx context.Context, c diff.Commit, named []string, done map[string]bool) (rendered []Source, _ error) {
 	inside := func(dir string) bool { return settings.Under(dir, named) }
-	dirs := map[string]bool{}
+	var dirs []string
 	for _, s := range out.Policies {
 		for dir := path.Dir(s.Path); inside(dir); dir = path.Dir(dir) {
 			if c.Roots.HasKustomization(dir) {
-				dirs[dir] = true
+				dirs = append(dirs, dir)
 				break
 			}
 			if dir == "." {

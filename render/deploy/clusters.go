@@ -3,10 +3,12 @@ package deploy
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // Placement is where a root is deployed.
@@ -20,15 +22,13 @@ type Placement struct {
 // Placement returns where a root is deployed.
 func (s *Set) Placement(root roots.Root) Placement {
 	w := s.found()
-	if known, ok := w.placements.Load(root); ok {
-		return known.(Placement)
-	}
-	p := Placement{Clusters: w.clustersOf(s.liveDeployers(root), map[string]bool{})}
-	if len(p.Clusters) == 0 && s.hasDeployers(root) {
-		p = Placement{[]gitops.Cluster{w.clusterOf(root.Path)}, true}
-	}
-	w.placements.Store(root, p)
-	return p
+	return w.placements.Get(root, func() Placement {
+		clusters := w.clustersOf(s.liveDeployers(root), map[string]bool{})
+		if len(clusters) == 0 && s.hasDeployers(root) {
+			return Placement{[]gitops.Cluster{w.clusterOf(root.Path)}, true}
+		}
+		return Placement{Clusters: clusters}
+	})
 }
 
 // liveDeployers lists the deployments of a root whose objects are deployed themselves.
@@ -53,43 +53,44 @@ func (s *Set) hasDeployers(root roots.Root) bool {
 func (w *worklist) chosen() *roots.Index {
 	var folders []string
 	for _, one := range w.sorted() {
-		if !w.isLive(one) {
-			continue
+		if w.isLive(one) {
+			folders = append(folders, one.Path)
 		}
-		folders = append(folders, one.Path)
 	}
 	return w.index.WithDeployed(folders)
+}
+
+// clusterKey is what the clusters of a deployment depend on: its own file and that of the top one, its root, and what it names.
+type clusterKey struct {
+	file, top, from string
+	to              gitops.Cluster
 }
 
 // reaches lists the clusters that a deployment goes to; none where its object is not deployed. The result is cached per
 // file and root of the object, which many deployments share.
 func (w *worklist) reaches(one *Deployment) []gitops.Cluster {
-	type object struct {
-		file, from string
-		to         gitops.Cluster
+	one = one.directed()
+	return w.reached.Get(clusterKey{one.Where.Path, one.top().Where.Path, one.From, one.To}, func() []gitops.Cluster {
+		if !w.isLive(one) {
+			return nil
+		}
+		return w.clustersOf([]*Deployment{one}, map[string]bool{})
+	})
+}
+
+// directed returns the deployment whose object names the cluster: d, or one that deploys it.
+func (d *Deployment) directed() *Deployment {
+	for d.To == (gitops.Cluster{}) && d.from != nil {
+		d = d.from
 	}
-	for one.To == (gitops.Cluster{}) && one.from != nil {
-		one = one.from
-	}
-	key := object{one.top().Where.Path + "\x00" + one.Where.Path, one.From, one.To}
-	if known, ok := w.reached.Load(key); ok {
-		return known.([]gitops.Cluster)
-	}
-	var list []gitops.Cluster
-	if w.isLive(one) {
-		list = w.clustersOf([]*Deployment{one}, map[string]bool{})
-	}
-	w.reached.Store(key, list)
-	return list
+	return d
 }
 
 // clustersOf lists the clusters that deployments go to: those that their objects name, else those that contain the
 // objects. passed has the files that were already visited.
 func (w *worklist) clustersOf(list []*Deployment, passed map[string]bool) (clusters []gitops.Cluster) {
 	for _, one := range list {
-		for one.To == (gitops.Cluster{}) && one.from != nil {
-			one = one.from
-		}
+		one = one.directed()
 		own := []gitops.Cluster{one.To}
 		if one.To == (gitops.Cluster{}) {
 			own = w.clustersOfObject(one, passed)
@@ -153,19 +154,14 @@ func (s *Set) Holders(one *Deployment) []*Deployment {
 // holding lists the deployments of folders that contain the object of a deployment, which is in a file or in a root
 // without a deployment. It may be one of them itself.
 func (w *worklist) holding(one *Deployment) []*Deployment {
-	file, including := one.file(), map[string]bool{}
 	if one.From != "" {
-		including[one.From] = true
-	} else {
-		for _, dir := range w.index.IncludedBy(file) {
-			including[dir] = true
-		}
+		return w.taking(one.file(), one.From)
 	}
-	return w.taking(file, including)
+	return w.taking(one.file(), w.index.IncludedBy(one.file())...)
 }
 
 // taking lists the deployments of folders that contain a file, or the kustomization of one of some folders.
-func (w *worklist) taking(file string, including map[string]bool) (list []*Deployment) {
+func (w *worklist) taking(file string, including ...string) (list []*Deployment) {
 	add := func(all []*Deployment, has func(*Deployment) bool) {
 		for _, other := range all {
 			if other.Release == nil && other.External == nil && has(other) {
@@ -174,7 +170,7 @@ func (w *worklist) taking(file string, including map[string]bool) (list []*Deplo
 		}
 	}
 	add(w.ancestors(path.Dir(file)), func(other *Deployment) bool { return other.has(file) })
-	for _, dir := range w.index.Ancestors(including) {
+	for _, dir := range w.index.Ancestors(including...) {
 		add(w.ancestors(dir), func(other *Deployment) bool { return other.includes(dir) })
 	}
 	return list
@@ -184,27 +180,35 @@ func (w *worklist) taking(file string, including map[string]bool) (list []*Deplo
 // an object that deployed something else deploys them in a later tree. They need not have been in its cluster before.
 func (s *Set) IsAdopted(root roots.Root, later *Set) bool {
 	list := s.liveDeployers(root)
-	return len(list) > 0 && !slices.ContainsFunc(list, func(one *Deployment) bool { return !s.isAdopted(one.top(), later, 0) })
+	return len(list) > 0 && !slices.ContainsFunc(list, func(one *Deployment) bool { return !s.isAdopted(one, later) })
 }
 
-func (s *Set) isAdopted(one *Deployment, later *Set, depth int) bool {
-	above := slices.DeleteFunc(s.found().holding(one), func(other *Deployment) bool { return other != one && !s.found().isLive(other) })
-	if len(above) > 0 {
-		return depth < maxFollowed && !slices.ContainsFunc(above, func(other *Deployment) bool {
-			return other == one || !s.isAdopted(other.top(), later, depth+1)
+func (s *Set) isAdopted(one *Deployment, later *Set) bool {
+	return s.found().isAllAbove(one.top(), true, 0, func(one *Deployment) bool {
+		same := later.Counterpart(one)
+		var adopters []*Deployment
+		switch {
+		case same == nil:
+		case same.from == nil:
+			adopters = later.found().holding(same)
+		case same.from.Kind == gitops.Flux:
+			adopters = append(adopters, same.from)
+		}
+		return slices.ContainsFunc(adopters, func(other *Deployment) bool {
+			return other != same && later.found().isLive(other) && s.deployedOther(other, later)
 		})
+	})
+}
+
+// isAllAbove reports whether is returns true for all that deploys an object in turn and that nothing live deploys. With
+// itself, an object that is not deployed may be in what it deploys itself.
+func (w *worklist) isAllAbove(one *Deployment, itself bool, depth int, is func(*Deployment) bool) bool {
+	above := slices.DeleteFunc(w.holding(one), func(other *Deployment) bool { return !(itself && other == one) && !w.isLive(other) })
+	if len(above) == 0 {
+		return is(one)
 	}
-	same := later.Counterpart(one)
-	var adopters []*Deployment
-	switch {
-	case same == nil:
-	case same.from == nil:
-		adopters = later.found().holding(same)
-	case same.from.Kind == gitops.Flux:
-		adopters = append(adopters, same.from)
-	}
-	return slices.ContainsFunc(adopters, func(other *Deployment) bool {
-		return other != same && later.found().isLive(other) && s.deployedOther(other, later)
+	return depth < maxFollowed && !slices.ContainsFunc(above, func(other *Deployment) bool {
+		return other == one || !w.isAllAbove(other.top(), itself, depth+1, is)
 	})
 }
 
@@ -212,16 +216,15 @@ func (s *Set) isAdopted(one *Deployment, later *Set, depth int) bool {
 // earlier tree something deployed them. What deployed them takes them, and all that they deploy, out of the cluster.
 func (s *Set) IsAbandoned(root roots.Root, earlier *Set) bool {
 	list := s.liveDeployers(root)
-	return len(list) > 0 && !slices.ContainsFunc(list, func(one *Deployment) bool { return !s.isAbandoned(one.top(), earlier, 0) })
+	return len(list) > 0 && !slices.ContainsFunc(list, func(one *Deployment) bool { return !s.isAbandoned(one, earlier) })
 }
 
-func (s *Set) isAbandoned(one *Deployment, earlier *Set, depth int) bool {
-	above := slices.DeleteFunc(s.found().holding(one), func(other *Deployment) bool { return !s.found().isLive(other) })
-	if len(above) > 0 {
-		return depth < maxFollowed && !slices.ContainsFunc(above, func(other *Deployment) bool {
-			return other == one || !s.isAbandoned(other.top(), earlier, depth+1)
-		})
-	}
+func (s *Set) isAbandoned(one *Deployment, earlier *Set) bool {
+	return s.found().isAllAbove(one.top(), false, 0, func(one *Deployment) bool { return s.isTakenOut(one, earlier) })
+}
+
+// isTakenOut reports whether what deployed an object in an earlier tree takes it out of the cluster.
+func (s *Set) isTakenOut(one *Deployment, earlier *Set) bool {
 	was := earlier.former(one, s)
 	if was == nil {
 		return false
@@ -318,4 +321,129 @@ func (w *worklist) findParted() map[gitops.Cluster]bool {
 		of[one.Object] = c
 	}
 	return parted
+}
+
+// isLive reports whether the object of a deployment is deployed itself: as part of a root, or by another live object. A
+// root that is deployed also deploys the object if it renders it.
+func (w *worklist) isLive(one *Deployment) bool { return w.isLiveWithout(one, map[string]bool{}) }
+
+// isLiveWithout is isLive where the charts in passed are not deployed.
+func (w *worklist) isLiveWithout(one *Deployment, passed map[string]bool) bool {
+	one = one.top()
+	// A root without a deployment renders the object.
+	if one.From != "" && (w.index.IsLive(one.From) || w.standsAlone(one.From, passed)) {
+		return true
+	}
+	return one.Object.Kind == roots.ChartEntryKind || w.deploysFile(one.Where.Path, map[string]bool{})
+}
+
+// standsAlone reports whether a folder has a chart that may print objects which deploy something, and that no release
+// deploys except those that it prints itself. Releases of the charts in passed do not count.
+func (w *worklist) standsAlone(dir string, passed map[string]bool) bool {
+	if passed[dir] || !slices.Contains(w.index.Deploying.Charts(), roots.Root{Path: dir, Kind: roots.Chart}) {
+		return false
+	}
+	passed[dir] = true
+	return !slices.ContainsFunc(w.at(dir), func(one *Deployment) bool {
+		return one.Release != nil && one.top().From != dir && w.isLiveWithout(one, passed)
+	})
+}
+
+// deploysFile reports whether the objects in a file are deployed, other than by objects in the files in passed.
+func (w *worklist) deploysFile(p string, passed map[string]bool) bool {
+	if passed[p] {
+		return false // an object that only deploys itself is not deployed
+	}
+	passed[p] = true
+	return w.index.IsPart(p) && !w.isLeftOut(p) || slices.ContainsFunc(w.ancestors(path.Dir(p)), func(one *Deployment) bool {
+		return one.has(p) && w.deploysFile(one.Where.Path, passed)
+	})
+}
+
+// isLeftOut reports whether a file is not deployed although its folder is: the source leaves it out, or the deployment
+// is suspended.
+func (w *worklist) isLeftOut(p string) bool {
+	w.mu.Lock()
+	leaving, waiting := w.leaving, w.waiting
+	w.mu.Unlock()
+	return slices.ContainsFunc(leaving, func(one *Deployment) bool { return one.Leaves(w.index.Tree(), p) }) ||
+		slices.ContainsFunc(waiting, func(one *Deployment) bool { return one.Kind == gitops.Flux && one.isAround(p) || one.has(p) })
+}
+
+// isWaiting reports whether an object is suspended, or the object that deploys its file.
+func (w *worklist) isWaiting(object gitops.Reference, file string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.waiting, func(one *Deployment) bool { return one.Object == object || one.isAround(file) })
+}
+
+// isAround reports whether a file is in or below the folder of a Kustomization of this repository.
+func (d *Deployment) isAround(p string) bool {
+	return d.Release == nil && d.External == nil && (d.Path == "." || strings.HasPrefix(p, d.Path+"/"))
+}
+
+// Deploys reports whether an object of Argo CD or Flux deploys a file as part of a folder, even if something else also
+// names the file.
+func (s *Set) Deploys(p string) bool {
+	return slices.ContainsFunc(s.found().ancestors(path.Dir(p)), func(one *Deployment) bool { return one.has(p) })
+}
+
+// IsDeployed reports whether a live object deploys the kustomization of a folder, or one that includes it.
+func (s *Set) IsDeployed(dir string) bool { return s.found().isSent(dir) }
+
+// isSent is IsDeployed, of what is known so far.
+func (w *worklist) isSent(dir string) bool {
+	return w.composes(dir) || slices.ContainsFunc(w.index.Ancestors(dir), func(up string) bool {
+		return slices.ContainsFunc(w.ancestors(up), func(one *Deployment) bool {
+			return one.Release == nil && one.External == nil && one.includes(up) && w.isLive(one)
+		})
+	})
+}
+
+// Standalone lists the kustomizations that contain a change of the given paths and symlinks, that other kustomizations
+// include, and that nothing is known to deploy: neither objects of Argo CD and Flux nor the options. A violation in
+// such a kustomization may be mended by those that include it, but perhaps not by all that deploy it.
+func (s *Set) Standalone(changed, links []string) []roots.Root {
+	seen := map[string]bool{}
+	var list []roots.Root
+	var visit func(dir string)
+	visit = func(dir string) {
+		if seen[dir] {
+			return
+		}
+		seen[dir] = true
+		if !s.IsStandalone(dir) {
+			for _, up := range s.IncludedBy(dir) { // a component changes the kustomization that includes it
+				visit(up)
+			}
+		} else if root := (roots.Root{Path: dir}); s.Selects(dir) && !s.IsRoot(root) && !s.IsDeployed(dir) {
+			list = append(list, root)
+		}
+	}
+	for _, dir := range s.Touched(changed, links) {
+		visit(dir)
+	}
+	slices.SortFunc(list, roots.Compare)
+	return list
+}
+
+// IsFragment reports whether the objects of a root may be parts of others, and not complete objects. This holds for a
+// folder that a kustomization takes patches from, or whose parent folder has a kustomization, which may have done so.
+// It holds for a kustomization that an unknown object may deploy and patch. It never holds for a root that a known
+// object deploys.
+func (s *Set) IsFragment(root roots.Root) bool {
+	if root.Object != "" || root.Kind == roots.Chart || len(s.Deployers(root)) > 0 {
+		return false
+	}
+	if root.Kind == roots.Kustomization {
+		return s.Deploying.MayDeploy(root)
+	}
+	entries, err := s.Tree().ReadDir(root.Path)
+	if err != nil {
+		return false
+	}
+	if f, err := s.Kustomization(path.Dir(root.Path)); f != nil && err == nil && root.Path != "." {
+		return true
+	}
+	return slices.ContainsFunc(entries, func(e tree.Entry) bool { return len(s.Patching(path.Join(root.Path, e.Name))) > 0 })
 }

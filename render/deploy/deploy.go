@@ -74,14 +74,14 @@ func (s *Set) Settled() *Set {
 
 func opened(x *roots.Index, config render.Config) *Set {
 	s := &Set{Index: x, Renderer: render.New(x, config), config: config}
-	s.found = newWorklist(x, s.Renderer, config).ready
+	s.found = sync.OnceValue(newWorklist(x, s.Renderer, config).ready)
 	s.addresses = sync.OnceValue(func() [][2]gitops.Cluster {
 		w := s.found()
 		w.work.Lock()
 		defer w.work.Unlock()
 		return w.selectable().pairs
 	})
-	s.external = externalKustomizations(s)
+	s.external = sync.OnceValue(s.externalKustomizations)
 	s.Texts = &Texts{set: s}
 	return s
 }

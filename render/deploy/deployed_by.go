@@ -1,15 +1,19 @@
 package deploy
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -53,11 +57,7 @@ func (s *Set) Deployers(root roots.Root) []*Deployment {
 
 // NamesFile reports whether a kustomization that a root consists of names a file.
 func (s *Set) NamesFile(root roots.Root, file string) bool {
-	naming := map[string]bool{}
-	for _, dir := range s.NamedBy(file) {
-		naming[dir] = true
-	}
-	return slices.ContainsFunc(s.Ancestors(naming), func(dir string) bool {
+	return slices.ContainsFunc(s.Ancestors(s.NamedBy(file)...), func(dir string) bool {
 		return dir == root.Path || slices.ContainsFunc(s.Deployers(root), func(one *Deployment) bool {
 			return one.has(dir) || slices.Contains(one.Components(), dir)
 		})
@@ -81,9 +81,6 @@ func (s *Set) LaterSources(root roots.Root) (list [][]roots.Root) {
 // EarlierSources lists the roots of the earlier sources of the Applications that deploy a root.
 func (s *Set) EarlierSources(root roots.Root) (list []roots.Root) {
 	for _, one := range s.Deployers(root) {
-		if one.Source == 0 {
-			continue
-		}
 		for _, other := range s.found().sorted() {
 			if other.Source < one.Source && other.application() == one.application() {
 				list = append(list, other.root())
@@ -101,17 +98,9 @@ func (d *Deployment) application() string {
 // Destinations lists the clusters that the objects of a root's deployments name, or the objects that deploy these.
 func (s *Set) Destinations(root roots.Root) (list []gitops.Cluster) {
 	for _, one := range s.Deployers(root) {
-		list = append(list, one.destination())
+		list = append(list, one.directed().To)
 	}
 	return list
-}
-
-// destination returns the cluster that the object of a deployment names, or one that deploys it.
-func (d *Deployment) destination() gitops.Cluster {
-	for d.To == (gitops.Cluster{}) && d.from != nil {
-		d = d.from
-	}
-	return d.To
 }
 
 // Counterpart returns the deployment in this tree of the same object and file as a deployment of another tree, nil
@@ -120,8 +109,8 @@ func (s *Set) Counterpart(d *Deployment) (found *Deployment) {
 	if same := s.found().of(roots.Root{Object: d.id}); same != nil {
 		return same
 	}
-	for _, one := range s.found().sorted() {
-		if one.Object != d.Object || one.Source != d.Source || one.Where.Path != d.Where.Path {
+	for _, one := range s.ByObject(d.Object) {
+		if one.Source != d.Source || one.Where.Path != d.Where.Path {
 			continue
 		}
 		is, was := one.Name == d.Name, found != nil && found.Name == d.Name
@@ -167,16 +156,9 @@ func (w *worklist) asWritten(p string, namespace bool, more ...string) bool {
 // Released reports whether an object deploys a release of a chart that is a root of the tree, or a problem says why
 // that is not known. If the object has no namespace in its file, only the file must match.
 func (s *Set) Released(object gitops.Reference, file string) bool {
-	for _, one := range s.found().sorted() {
-		as := one.Object
-		if object.Namespace == "" && one.Where.Path == file {
-			as.Namespace = ""
-		}
-		if one.Release != nil && as == object {
-			return true
-		}
-	}
-	return slices.ContainsFunc(s.Problems(), func(p gitops.Problem) bool { return p.Object == object })
+	return slices.ContainsFunc(s.found().sorted(), func(one *Deployment) bool {
+		return one.Release != nil && (one.Object == object || object.Namespace == "" && one.Where.Path == file && one.Object.Is(object))
+	}) || slices.ContainsFunc(s.Problems(), func(p gitops.Problem) bool { return p.Object == object })
 }
 
 // External lists the roots that do not only deploy files of the tree, sorted: releases of charts, folders of other
@@ -196,22 +178,126 @@ func (s *Set) IsExternal(root roots.Root) bool {
 	return one != nil && (one.Release != nil || one.External != nil) || s.external()[root]
 }
 
-// externalKustomizations returns a function that returns the kustomizations in External.
-func externalKustomizations(s *Set) func() map[roots.Root]bool {
-	return sync.OnceValue(func() map[roots.Root]bool {
-		const generator = "HelmChartInflationGenerator"
-		files := slices.DeleteFunc(s.Mentions(generator), func(p string) bool { return !s.MentionsIn(p, generator) })
-		for _, dir := range s.Graph.External() {
-			if f, err := s.Kustomization(dir); f != nil && err == nil {
-				files = append(files, f.Path)
-			}
+// externalKustomizations returns the kustomizations in External.
+func (s *Set) externalKustomizations() map[roots.Root]bool {
+	const generator = "HelmChartInflationGenerator"
+	files := slices.DeleteFunc(s.Mentions(generator), func(p string) bool { return !s.MentionsIn(p, generator) })
+	for _, dir := range s.Graph.External() {
+		if f, err := s.Kustomization(dir); f != nil && err == nil {
+			files = append(files, f.Path)
 		}
-		out := map[roots.Root]bool{}
-		for _, root := range s.Reach(files, nil) {
-			if root.Kind != roots.Folder && root.Kind != roots.Chart {
-				out[root] = true
-			}
+	}
+	out := map[roots.Root]bool{}
+	for _, root := range s.Reach(files, nil) {
+		if root.Kind != roots.Folder && root.Kind != roots.Chart {
+			out[root] = true
 		}
-		return out
+	}
+	return out
+}
+
+// OfKind returns the objects of a kind that a root deploys. See render.Renderer.OfKind.
+func (s *Set) OfKind(ctx context.Context, root roots.Root, kind string) (render.Declared, error) {
+	return s.Renderer.OfKind(ctx, s.Target(root), kind)
+}
+
+// Charted returns the chart and the values of a root that is a release. See render.Renderer.Charted.
+func (s *Set) Charted(root roots.Root) *render.Charted { return s.Renderer.Charted(s.Target(root)) }
+
+// ValuesShared reports whether a file has values for another chart than that of a root, too.
+func (s *Set) ValuesShared(root roots.Root, file string) bool {
+	own := s.Deployment(root)
+	return slices.ContainsFunc(s.Reach([]string{file}, nil), func(other roots.Root) bool {
+		if other == root {
+			return false
+		}
+		one := s.Deployment(other)
+		if one == nil || one.Release == nil {
+			return other.Kind == roots.Chart
+		}
+		return own == nil || one.Release.Chart.Want != own.Release.Chart.Want || one.Release.Chart.Folder != own.Release.Chart.Folder
 	})
+}
+
+// CreatedNamespace returns the Namespace that what deploys a root creates if the cluster lacks it; nil: it creates none.
+func (s *Set) CreatedNamespace(root roots.Root) *render.Resource {
+	one := s.found().of(root)
+	if one == nil {
+		return nil
+	}
+	object, place := one.CreatedNamespace()
+	if object == nil {
+		return nil
+	}
+	out := render.NewResource(object, func(pointer string) origin.Place {
+		at, exact := place(pointer)
+		p := origin.Place{Path: at.Path, StartLine: max(1, at.Line), EndLine: max(1, at.Line, at.EndLine), How: origin.Writer}
+		if !exact {
+			p.How, p.Missing, p.SuggestedFix = origin.Enclosing, pointer, one.Created.Fix
+		}
+		return p
+	})
+	out.Created = true
+	return out
+}
+
+// Into lists the roots that are deployed to a namespace, as far as the objects that deploy them name it.
+func (s *Set) Into(namespace string) (list []roots.Root) {
+	w := s.found()
+	for _, one := range w.ordered().into[namespace] {
+		if w.isLive(one) {
+			list = append(list, one.root())
+		}
+	}
+	return slices.Compact(list)
+}
+
+// Twins returns a problem for each Application that one object has or makes although another one brings the same Application
+// to the same cluster: only one of the two exists there. They certainly meet if one Application deploys both objects, perhaps
+// from several sources.
+func (s *Set) Twins() (problems []gitops.Problem) {
+	type object struct {
+		gitops.Reference
+		name, from string
+		at         gitops.Position // of an Application; zero for all that an ApplicationSet makes
+	}
+	known, named := map[object]bool{}, map[string][]*Deployment{}
+	for _, one := range s.found().sorted() {
+		key := object{one.Object, one.Name, one.From, one.Where}
+		if one.Object.Kind == "ApplicationSet" {
+			key.at = gitops.Position{}
+		}
+		if !known[key] && (one.Object.Kind == "Application" || one.Object.Kind == "ApplicationSet" && one.Certain) {
+			named[one.Name] = append(named[one.Name], one)
+		}
+		known[key] = true
+	}
+	for _, list := range named {
+		if len(list) == 1 {
+			continue
+		}
+		slices.SortFunc(list, func(a, b *Deployment) int {
+			return cmp.Or(cmp.Compare(a.Where.Path, b.Where.Path), cmp.Compare(a.Where.Line, b.Where.Line))
+		})
+		first := map[string]*Deployment{} // by the Application that deploys the object, and the namespace
+		for _, one := range list {
+			for _, by := range s.Holders(one) {
+				if !s.found().isLive(by) {
+					continue
+				}
+				key := by.application() + "/" + cmp.Or(one.Object.Namespace, by.Namespace)
+				if other := first[key]; other == nil {
+					first[key] = one
+				} else if other != one {
+					problems = append(problems, gitops.Problem{Cause: gitops.ClusterOnly, Object: one.Object, From: one.From,
+						Error: doc.Error{Path: one.Where.Path, Line: one.Where.Line, Column: one.Where.Column, Message: "" +
+							other.Object.String() + " in " + other.Where.Path + " has this name, too: only one of the Applications " +
+							"exists in the cluster, and which one is not known before merge"}})
+					break
+				}
+			}
+		}
+	}
+	slices.SortFunc(problems, func(a, b gitops.Problem) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line)) })
+	return problems
 }

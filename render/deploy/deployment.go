@@ -81,12 +81,7 @@ func (w *worklist) resolve(one gitops.Deployment) *resolved {
 	default:
 		out.Virtual, out.Problems = gitops.Edit(w.index.Tree(), &one, w.limits)
 	}
-	var problems []gitops.Problem
-	for _, p := range out.Problems {
-		if p.Cause != gitops.Broken {
-			problems = append(problems, p)
-		}
-	}
+	problems := slices.DeleteFunc(slices.Clone(out.Problems), func(p gitops.Problem) bool { return p.Cause == gitops.Broken })
 	if len(problems) > 0 {
 		w.mu.Lock()
 		defer w.mu.Unlock()

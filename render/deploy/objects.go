@@ -1,11 +1,21 @@
 package deploy
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -13,20 +23,19 @@ import (
 // objects returns the objects that deploy something, from files and as kustomizations render them.
 func (w *worklist) objects() (objects []gitops.Object) {
 	deploying, _ := gitops.Kinds()
-	shaping, plain := map[string][]roots.Root{}, map[string][]roots.Root{}
 	odd := w.index.Deploying.OddRoots()
 	all := slices.Clone(odd)
 	files := slices.Concat(w.index.Deploying.Files(), w.index.Deploying.Linked())
 	for _, p := range files {
-		if list, others := w.index.Deploying.Shaping(p); len(list) > 0 && w.index.Manifest(p) {
-			shaping[p], plain[p], all = list, others, append(all, list...)
+		if shaping, _ := w.index.Deploying.Shaping(p); len(shaping) > 0 && w.index.Manifest(p) {
+			all = append(all, shaping...)
 		}
 	}
 	w.prepare(all, deploying)
 	added := map[roots.Root]bool{}
 	for _, p := range files {
 		if w.index.Manifest(p) {
-			objects = append(objects, w.arriving(p, shaping[p], plain[p], added, nil, deploying...)...)
+			objects = append(objects, w.arriving(p, added, nil, deploying...)...)
 		}
 	}
 	for _, root := range odd {
@@ -52,13 +61,12 @@ func (w *worklist) prepare(list []roots.Root, kinds []string) {
 	})
 }
 
-// arriving returns the objects of some kinds in a file, as they are deployed. shaping are roots that change the file:
-// their rendered objects are returned, once per root (added). plain are roots that include it unchanged: the file's own
-// objects are returned for each. The file's own objects are also returned where there is no shaping root or one does
-// not render completely. names selects files that contain one of some names; nil: all.
-func (w *worklist) arriving(p string, shaping, plain []roots.Root, added map[roots.Root]bool, names []string, kinds ...string) (
-	list []gitops.Object,
-) {
+// arriving returns the objects of some kinds in a file, as they are deployed. Of roots that change the file, the rendered
+// objects are returned, once per root (added). For each root that includes it unchanged, the file's own objects are returned.
+// These are also returned where no root changes the file or one does not render completely. names selects files that contain
+// one of some names; nil: all.
+func (w *worklist) arriving(p string, added map[roots.Root]bool, names []string, kinds ...string) (list []gitops.Object) {
+	shaping, plain := w.index.Deploying.Shaping(p)
 	whole := len(shaping) > 0
 	for _, root := range shaping {
 		one := w.rendered(root, kinds)
@@ -98,14 +106,10 @@ type builtKey struct {
 
 // rendered returns the objects of some kinds in the rendering of a root, which is made once.
 func (w *worklist) rendered(root roots.Root, kinds []string) builtObjects {
-	key := builtKey{root, strings.Join(kinds, " ")}
-	if known, ok := w.built.Load(key); ok {
-		return known.(builtObjects)
-	}
-	var one builtObjects
-	one.objects, one.whole = w.renderer.Objects(context.Background(), w.target(root), From(root), kinds)
-	w.built.Store(key, one)
-	return one
+	return w.built.Get(builtKey{root, strings.Join(kinds, " ")}, func() (one builtObjects) {
+		one.objects, one.whole = w.renderer.Objects(context.Background(), w.target(root), From(root), kinds)
+		return one
+	})
 }
 
 // sent returns the objects of some kinds that a deployment renders.
@@ -121,25 +125,18 @@ func (w *worklist) sent(one *Deployment, kinds []string) []gitops.Object {
 	return own
 }
 
-// lookUp visits the objects of some kinds that objects of Flux refer to. wanted has the names by kind. All objects are
-// visited where another one that refers to them must be read first, as for an ArtifactGenerator or a HelmChart.
-func (w *worklist) lookUp(kinds []string, wanted map[string][]string, visit func(gitops.Object)) {
+// lookUp lists the objects of some kinds that objects of Flux refer to. wanted has the names by kind. All objects are
+// listed where another one that refers to them must be read first, as for an ArtifactGenerator or a HelmChart.
+func (w *worklist) lookUp(kinds []string, wanted map[string][]string) (list []gitops.Object) {
 	for _, kind := range kinds {
 		all := kind == "GitRepository" || kind == "ArtifactGenerator" || len(wanted["HelmChart"]) > 0 && !roots.IsValuesSource(kind)
 		if all {
-			list, known := w.sources.Load(kind)
-			if !known {
-				list, _ = w.sources.LoadOrStore(kind, w.named(kind, nil))
-			}
-			for _, o := range list.([]gitops.Object) {
-				visit(o)
-			}
+			list = append(list, w.sources.Get(kind, func() []gitops.Object { return w.named(kind, nil) })...)
 		} else if names := wanted[kind]; len(names) > 0 {
-			for _, o := range w.named(kind, names) {
-				visit(o)
-			}
+			list = append(list, w.named(kind, names)...)
 		}
 	}
+	return list
 }
 
 // named returns the objects of a kind, from files with one of some names; nil: from any.
@@ -151,8 +148,7 @@ func (w *worklist) named(kind string, names []string) (objects []gitops.Object) 
 	}
 	for _, p := range files {
 		if w.index.Manifest(p) && !kustomization.IsFileName(p) {
-			shaping, plain := w.index.Deploying.Shaping(p)
-			objects = append(objects, w.arriving(p, shaping, plain, added, names, kind)...)
+			objects = append(objects, w.arriving(p, added, names, kind)...)
 		}
 	}
 	if !values {
@@ -164,4 +160,105 @@ func (w *worklist) named(kind string, names []string) (objects []gitops.Object) 
 		}
 	}
 	return objects
+}
+
+// writtenObject is an object of a file that deploys something, or that such objects read.
+type writtenObject struct {
+	Head  gitops.Head `json:"head"`
+	Nth   int         `json:"nth"`             // among all objects of the file
+	Local bool        `json:"local,omitempty"` // see roots.IsLocalConfig
+}
+
+var writtenTable = env.Table{Name: "written"}
+
+// inFile returns the objects of a file that deploy something, or that such objects read, and that have one of some names;
+// nil: any. The file is parsed when more than the head of an object is needed.
+func (w *worklist) inFile(p string, names []string) []gitops.Object {
+	list, read := w.read.Load(p)
+	if !read {
+		objects, ok := w.readFile(p, names)
+		if !ok {
+			return nil
+		}
+		list, _ = w.read.LoadOrStore(p, objects)
+	}
+	return slices.DeleteFunc(slices.Clone(list.([]gitops.Object)), func(o gitops.Object) bool {
+		return len(names) > 0 && !slices.Contains(names, o.Name)
+	})
+}
+
+// readFile returns the objects of a file; false where the file cannot be read, or contains none of some names.
+func (w *worklist) readFile(p string, names []string) (list []gitops.Object, ok bool) {
+	_, e, err := w.index.Tree().Lookup(p)
+	if err != nil {
+		return nil, false // another check reports the file
+	}
+	parse := sync.OnceValue(func() []*yaml.Node {
+		data, _, _ := w.index.Tree().ReadFile(p)
+		documents, _ := doc.Parse(p, data, w.limits.Source) // the root of the file reports syntax errors
+		return slices.Collect(doc.Objects(documents))
+	})
+	memory, key := w.cache.Memory(), fmt.Sprint(p, " ", e.ID, " ", w.limits.Source)
+	objects, known := env.Get[[]writtenObject](memory, writtenTable, key, nil)
+	if !known {
+		if data, _, err := w.index.Tree().ReadFile(p); err != nil || graph.IsPlain(data) && !holdsAny(data, names) {
+			return nil, false
+		}
+		deploying, context := gitops.Kinds()
+		for nth, node := range parse() {
+			if kind := doc.Text(node, "kind"); slices.Contains(deploying, kind) || slices.Contains(context, kind) {
+				objects = append(objects, writtenObject{gitops.FromNode(p, node).Head, nth, roots.IsLocalConfig(node)})
+			}
+		}
+		env.Put(memory, writtenTable, key, nil, objects)
+	}
+	for _, o := range objects {
+		if !o.Local || !w.index.Deploying.DropsLocalConfig(p) {
+			read := func() gitops.Object {
+				if nodes := parse(); o.Nth < len(nodes) {
+					return gitops.FromNode(p, nodes[o.Nth])
+				}
+				return gitops.FromNode(p, nil) // the file could not be read, which fails the check
+			}
+			list = append(list, gitops.Later(o.Head, read).Identified(fmt.Sprint(key, " ", o.Nth)))
+		}
+	}
+	return list, true
+}
+
+// holdsAny reports whether a text contains one of some names, or there are no names.
+func holdsAny(data []byte, names []string) bool {
+	holds := func(name string) bool { return bytes.Contains(data, []byte(name)) }
+	return len(names) == 0 || slices.ContainsFunc(names, holds)
+}
+
+func (w *worklist) deployments(objects []gitops.Object, several func(gitops.Object)) ([]gitops.Deployment, []gitops.Problem) {
+	return gitops.Deployments(objects, gitops.Options{Tree: w.index.Tree(), Repo: w.repo, Limits: w.limits, Memory: w.cache.Memory(),
+		BlobLimit: w.index.Tree().BlobLimit(), Links: len(w.index.Links()) > 0, Several: several})
+}
+
+// Each calls do for 0 to n-1 and returns when all calls are done. It runs as many at a time as there are processors.
+// After a panic it begins no further calls, and panics in the caller, which can recover.
+func Each(n int, do func(i int)) {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	panics := make(chan any, n)
+	for i := range n {
+		if len(panics) > 0 {
+			break
+		}
+		group.Go(func() error {
+			defer func() {
+				if p := recover(); p != nil {
+					panics <- p
+				}
+			}()
+			do(i)
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions return no error
+	if len(panics) > 0 {
+		panic(<-panics)
+	}
 }

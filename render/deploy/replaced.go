@@ -57,7 +57,7 @@ func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*
 	}
 	arrived := func(o gitops.Reference, file, from string) bool {
 		return all[written{o.Kind, o.Name, file}] && (from == "" || !strings.Contains(from, by) &&
-			slices.ContainsFunc(w.index.Ancestors(map[string]bool{from: true}), one.includes))
+			slices.ContainsFunc(w.index.Ancestors(from), one.includes))
 	}
 	var raw []*Deployment
 	for at := range all {
@@ -90,11 +90,8 @@ func (w *worklist) contest() (list []*Deployment) {
 		if !replaced && len(shaping) == 0 {
 			continue
 		}
-		including := map[string]bool{}
-		for _, dir := range w.index.IncludedBy(p) {
-			including[dir] = true
-		}
-		for _, dir := range w.index.Ancestors(including) {
+		including := w.index.IncludedBy(p)
+		for _, dir := range w.index.Ancestors(including...) {
 			if root := (roots.Root{Path: dir}); !replaced && (slices.Contains(shaping, root) || slices.Contains(plain, root)) {
 				continue // its objects were read
 			}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -52,9 +53,10 @@ func (w *worklist) settle() (added []*Deployment) {
 	}
 	w.selection = nil // more is known now
 	w.reached.Clear()
+	w.inside.Clear()
 	var list []settled
 	var again []ambiguous
-	all, in := w.sorted(), map[string][]gitops.Cluster{} // in: the clusters of the context, by file and root
+	all := w.sorted()
 	known, sent := map[*referred]*referred{}, map[string][]gitops.Object{}
 	for _, a := range w.several {
 		if !a.selects() {
@@ -70,7 +72,7 @@ func (w *worklist) settle() (added []*Deployment) {
 				continue
 			}
 		}
-		s, ok := w.settled(a, all, in)
+		s, ok := w.settled(a, all)
 		if ok {
 			list = append(list, s)
 		}
@@ -94,7 +96,7 @@ func (w *worklist) settle() (added []*Deployment) {
 }
 
 // settled evaluates one object; false where its clusters change nothing.
-func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitops.Cluster) (out settled, ok bool) {
+func (w *worklist) settled(a ambiguous, all []*Deployment) (out settled, ok bool) {
 	out.ambiguous = a
 	own := &Deployment{from: a.from, Deployment: gitops.Deployment{Object: a.object.Reference(), From: a.object.From(),
 		Where: gitops.Position{Path: a.object.File}}}
@@ -113,23 +115,19 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 		return out, false
 	}
 	if a.selects() {
-		out.context = &referred{objects: w.selectableBy(own, in)}
+		out.context = &referred{objects: w.selectableBy(own)}
 		if slices.EqualFunc(out.context.objects, a.context.objects, gitops.Object.Is) {
 			return out, false
 		}
 		out.found, out.problems = w.deployments(append([]gitops.Object{a.object}, out.context.objects...), nil)
 		return out, !slices.ContainsFunc(out.found, func(d gitops.Deployment) bool { return d.Suspended })
 	}
-	type evaluated struct {
-		found    []gitops.Deployment
-		problems []gitops.Problem
-	}
-	var results []evaluated
+	var results []gitops.Evaluation
 	clusters := w.reaches(own)
 	context, fewer := make([][]gitops.Object, len(clusters)), len(a.context.changed) > 0
 	for i, c := range clusters {
 		for _, o := range a.context.objects {
-			if !w.isApart(o, c, in) {
+			if !w.isApart(o, c) {
 				context[i] = append(context[i], o)
 			} else if slices.Contains(a.object.Refs, gitops.Reference{Kind: o.Kind, Name: o.Name}) {
 				fewer = true
@@ -145,21 +143,21 @@ func (w *worklist) settled(a ambiguous, all []*Deployment, in map[string][]gitop
 		if len(found) > 1 || len(found) == 1 && found[0].Suspended {
 			return out, false
 		}
-		results = append(results, evaluated{found, problems})
-		differ = differ || !slices.EqualFunc(found, results[0].found, func(a, b gitops.Deployment) bool { return a.Digest() == b.Digest() }) ||
-			!slices.Equal(problems, results[0].problems)
+		results = append(results, gitops.Evaluation{Deployments: found, Problems: problems})
+		differ = differ || !slices.Equal(problems, results[0].Problems) ||
+			!slices.EqualFunc(found, results[0].Deployments, func(a, b gitops.Deployment) bool { return a.Digest() == b.Digest() })
 	}
 	for i, one := range results {
 		if i > 0 && !differ {
 			break
 		}
-		for _, d := range one.found {
+		for _, d := range one.Deployments {
 			if differ {
 				d.Only, d.Cluster, d.To = clusters[i].Name, path.Base(clusters[i].Name), cmp.Or(d.To, clusters[i])
 			}
 			out.found = append(out.found, d)
 		}
-		for _, p := range one.problems {
+		for _, p := range one.Problems {
 			if !slices.Contains(out.problems, p) {
 				out.problems = append(out.problems, p)
 			}
@@ -200,7 +198,7 @@ func (w *worklist) sentAs(o gitops.Object) []gitops.Object {
 	changes := func(one *Deployment) bool {
 		return (one.Substitute.Active() && variables() || one.Edits(o.Kind, o.Namespace)) && w.isLive(one)
 	}
-	all := w.taking(o.File, w.index.Touched([]string{o.File}, nil))
+	all := w.taking(o.File, w.index.Touched([]string{o.File}, nil)...)
 	if !slices.ContainsFunc(all, changes) {
 		return nil
 	}
@@ -221,24 +219,156 @@ func (w *worklist) sentAs(o gitops.Object) []gitops.Object {
 }
 
 // isApart reports whether an object that others refer to is certainly in another cluster.
-func (w *worklist) isApart(o gitops.Object, c gitops.Cluster, in map[string][]gitops.Cluster) bool {
-	clusters := w.clustersWith(o, in)
+func (w *worklist) isApart(o gitops.Object, c gitops.Cluster) bool {
+	clusters := w.clustersWith(o)
 	return len(clusters) > 0 && !slices.ContainsFunc(clusters, func(other gitops.Cluster) bool { return !c.Apart(other) })
 }
 
 // clustersWith lists the clusters that an object is deployed to.
-func (w *worklist) clustersWith(o gitops.Object, in map[string][]gitops.Cluster) []gitops.Cluster {
-	key := o.File + "\x00" + o.From()
-	clusters, known := in[key]
-	if !known {
+func (w *worklist) clustersWith(o gitops.Object) []gitops.Cluster {
+	return w.inside.Get([2]string{o.File, o.From()}, func() []gitops.Cluster {
 		one := holder(o)
 		if _, id, deployed := strings.Cut(o.From(), by); deployed {
 			one = w.of(roots.Root{Object: id})
 		}
-		if one != nil {
-			clusters = w.reaches(one)
+		if one == nil {
+			return nil
 		}
-		in[key] = clusters
+		return w.reaches(one)
+	})
+}
+
+// selection are the objects that declare clusters to Argo CD.
+type selection struct {
+	objects []gitops.Object
+	pairs   [][2]gitops.Cluster // the name and the address of each cluster that a Secret declares
+	held    []bool              // by object: see isHeld; nil: not computed yet
+}
+
+// selectable returns the objects that declare clusters to Argo CD, as they are deployed by what is known so far: those in
+// files that are deployed as they are, and those that roots render.
+func (w *worklist) selectable() *selection {
+	if w.selection != nil {
+		return w.selection
 	}
-	return clusters
+	list, read := []gitops.Object(nil), map[roots.Root]bool{}
+	kinds := gitops.Declaring()
+	for _, p := range w.index.Deploying.Sources("Secret") {
+		manifest := w.index.Manifest(p) && !kustomization.IsFileName(p)
+		raw := manifest && w.deploysFile(p, map[string]bool{})
+		if !manifest || !w.asWritten(p, false, "labels", "commonLabels", "commonAnnotations", "namespace") {
+			whole := true
+			for _, root := range w.rendering(p) {
+				one := w.rendered(root, kinds)
+				if whole = whole && one.whole; !read[root] {
+					read[root], list = true, append(list, one.objects...)
+				}
+			}
+			raw = raw && (!whole || w.index.Unreferenced(p))
+		}
+		if raw {
+			list = append(list, slices.DeleteFunc(w.inFile(p, nil), func(o gitops.Object) bool { return !slices.Contains(kinds, o.Kind) })...)
+		}
+	}
+	w.selection = &selection{objects: list}
+	for _, o := range list {
+		if name, server, ok := o.Declares(); ok {
+			w.selection.pairs = append(w.selection.pairs, [2]gitops.Cluster{{By: gitops.ByName, Name: name}, gitops.ClusterAt(server)})
+		}
+	}
+	return w.selection
+}
+
+// Named returns the cluster with the name that Secrets of some trees declare for its address, if they agree.
+func Named(c gitops.Cluster, sets ...*Set) gitops.Cluster {
+	if c.By != gitops.ByServer {
+		return c
+	}
+	var names, all [][2]gitops.Cluster
+	for _, s := range sets {
+		all = append(all, s.addresses()...)
+	}
+	for _, pair := range all {
+		if pair[1] == c {
+			names = append(names, pair)
+		}
+	}
+	if len(names) == 0 || slices.ContainsFunc(all, func(pair [2]gitops.Cluster) bool { return (pair[0] == names[0][0]) != (pair[1] == c) }) {
+		return c
+	}
+	return names[0][0]
+}
+
+// rendering lists the roots that read a file and are deployed by what is known so far, except plain folders and charts
+// without a release.
+func (w *worklist) rendering(p string) (list []roots.Root) {
+	for _, root := range w.index.Touching([]string{p}, nil) {
+		if root.Kind == roots.Kustomization && !w.covered(root) {
+			list = append(list, root)
+		}
+	}
+	add := func(all []*Deployment, reads func(*Deployment) bool) {
+		for _, one := range all {
+			if w.index.Selects(one.Path) && reads(one) && w.isLive(one) {
+				list = append(list, one.root())
+			}
+		}
+	}
+	touched := w.index.Touched([]string{p}, nil)
+	add(append(w.taking(p, touched...), w.composing(w.index.Ancestors(touched...)...)...), func(*Deployment) bool { return true })
+	add(w.ordered().external, func(one *Deployment) bool {
+		return one.Release != nil && (one.Where.Path == p || slices.ContainsFunc(one.Release.Reads, func(read string) bool {
+			return read == p || strings.HasPrefix(p, read+"/")
+		}))
+	})
+	return list
+}
+
+// selectableBy returns what selectable returns, for the ApplicationSet of a deployment: without the objects in other
+// clusters. If something deploys the ApplicationSet and some of these objects, the others may be in no cluster.
+func (w *worklist) selectableBy(set *Deployment) (list []gitops.Object) {
+	all := w.selectable()
+	if all.held == nil {
+		for _, o := range all.objects {
+			all.held = append(all.held, w.isHeld(holder(o)))
+		}
+	}
+	clusters, some, loose := w.reaches(set), false, []int(nil)
+	for i, o := range all.objects {
+		if isElsewhere(w.clustersWith(o), clusters, all.pairs) {
+			continue
+		}
+		if list = append(list, o); !all.held[i] {
+			loose = append(loose, len(list)-1)
+		} else if _, _, known := o.Declares(); known {
+			some = true
+		}
+	}
+	if some && len(loose) > 0 && w.isHeld(set) {
+		for _, i := range loose {
+			list[i] = list[i].Uncertain()
+		}
+	}
+	return list
+}
+
+// isHeld reports whether a live deployment contains the object of a deployment.
+func (w *worklist) isHeld(one *Deployment) bool {
+	return one.from != nil || strings.Contains(one.From, by) || slices.ContainsFunc(w.holding(one), w.isLive)
+}
+
+// holder returns a deployment whose object is where another object is.
+func holder(o gitops.Object) *Deployment {
+	return &Deployment{Deployment: gitops.Deployment{From: o.From(), Where: gitops.Position{Path: o.File}}}
+}
+
+// isElsewhere reports whether an object that declares a cluster is in none of the clusters of an ApplicationSet, as far
+// as objects of Argo CD say. pairs are names of one cluster.
+func isElsewhere(declared, clusters []gitops.Cluster, pairs [][2]gitops.Cluster) bool {
+	return len(declared) > 0 && len(clusters) > 0 && !slices.ContainsFunc(declared, func(a gitops.Cluster) bool {
+		return a.By == gitops.ByFolder || slices.ContainsFunc(clusters, func(b gitops.Cluster) bool {
+			return b.By == gitops.ByFolder || a.MayBecome(b) || b.MayBecome(a) ||
+				slices.Contains(pairs, [2]gitops.Cluster{a, b}) || slices.Contains(pairs, [2]gitops.Cluster{b, a})
+		})
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/progress"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -25,15 +26,15 @@ type worklist struct {
 	repo     gitops.RepoNames
 	limits   gitops.Limits
 
-	began      sync.Once
-	done       sync.Once              // remote charts were followed, too
-	work       sync.Mutex             // held while deployments are added
-	built      sync.Map               // by builtKey: builtObjects
-	read       sync.Map               // by path: the objects of a file, see inFile
-	sources    sync.Map               // by kind: all objects of the kind, see lookUp
-	placements sync.Map               // by roots.Root: Placement
-	reached    sync.Map               // results of reaches, by what they depend on
-	holds      func() map[string]bool // see holdsDeployers
+	done       sync.Once  // remote charts were followed, too
+	work       sync.Mutex // held while deployments are added
+	built      env.Memo[builtKey, builtObjects]
+	read       sync.Map                          // by path: the objects of a file, see inFile
+	sources    env.Memo[string, []gitops.Object] // by kind: all objects of the kind, see lookUp
+	placements env.Memo[roots.Root, Placement]
+	reached    env.Memo[clusterKey, []gitops.Cluster] // see reaches
+	inside     env.Memo[[2]string, []gitops.Cluster]  // by file and root of an object: see clustersWith
+	holds      func() map[string]bool                 // see holdsDeployers
 	parted     func() map[gitops.Cluster]bool
 
 	mu        sync.Mutex
@@ -64,25 +65,23 @@ func newWorklist(x *roots.Index, r *render.Renderer, c render.Config) *worklist 
 // maxFollowed is how many levels of objects that deploy objects are followed.
 const maxFollowed = 16
 
-// ready returns the worklist after it has found everything except what remote charts print.
+// ready returns the worklist after it has found everything except what remote charts print. Call it once.
 func (w *worklist) ready() *worklist {
-	w.began.Do(func() {
-		w.work.Lock()
-		defer w.work.Unlock()
-		list := w.enter(w.index.Options().Charts)
-		added, _ := w.add(nil, w.objects(), func() []gitops.Object { return nil })
-		w.follow(append(list, added...), false)
-		w.follow(w.printed(), false)
-		for range maxFollowed {
-			more := append(w.settle(), w.contest()...)
-			if len(more) == 0 {
-				break
-			}
-			w.follow(more, false)
+	w.work.Lock()
+	defer w.work.Unlock()
+	list := w.enter(w.index.Options().Charts)
+	added, _ := w.add(nil, w.objects(), func() []gitops.Object { return nil })
+	w.follow(append(list, added...), false)
+	w.follow(w.printed(), false)
+	for range maxFollowed {
+		more := append(w.settle(), w.contest()...)
+		if len(more) == 0 {
+			break
 		}
-		w.several = nil
-		w.unlink()
-	})
+		w.follow(more, false)
+	}
+	w.several = nil
+	w.unlink()
 	return w
 }
 
@@ -224,12 +223,9 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, beside func() 
 	if flux {
 		_, kinds := gitops.Kinds()
 		read := beside()
-		others = slices.Clone(read)
-		w.lookUp(kinds, wanted, func(o gitops.Object) {
-			if !slices.ContainsFunc(read, o.Same) {
-				others = append(others, o)
-			}
-		})
+		others = append(slices.Clone(read), slices.DeleteFunc(w.lookUp(kinds, wanted), func(o gitops.Object) bool {
+			return slices.ContainsFunc(read, o.Same)
+		})...)
 	}
 	if sets { // their generators select clusters
 		others = append(others, w.selectable().objects...)
@@ -237,15 +233,12 @@ func (w *worklist) add(from *Deployment, objects []gitops.Object, beside func() 
 	var differ []gitops.Object
 	found, problems := w.deployments(slices.Concat(objects, others), func(o gitops.Object) { differ = append(differ, o) })
 	context := &referred{objects: others, names: map[gitops.Reference]bool{}}
-	for _, o := range others {
-		for _, ref := range o.Refs { // of a HelmChart
+	for _, o := range slices.Concat(others, objects) { // a HelmChart among the others refers to objects, too
+		for _, ref := range o.Refs {
 			context.names[ref] = true
 		}
 	}
 	for _, o := range objects {
-		for _, ref := range o.Refs {
-			context.names[ref] = true
-		}
 		if differs := slices.ContainsFunc(differ, o.Is); differs || len(o.Refs) > 0 {
 			w.several = append(w.several, ambiguous{o, from, context, differs})
 		}
@@ -341,7 +334,7 @@ func (w *worklist) composes(dir string) bool {
 	w.mu.Lock()
 	none := len(w.composed) == 0
 	w.mu.Unlock()
-	return !none && slices.ContainsFunc(w.composing(w.index.Ancestors(map[string]bool{dir: true})...), w.isLive)
+	return !none && slices.ContainsFunc(w.composing(w.index.Ancestors(dir)...), w.isLive)
 }
 
 // ancestors lists the deployments of a folder and of its parent folders.
@@ -375,10 +368,11 @@ func (w *worklist) ordered() *ordered {
 	defer w.mu.Unlock()
 	if w.byOrder == nil {
 		all := slices.SortedFunc(maps.Values(w.byID), func(a, b *Deployment) int { return strings.Compare(a.id, b.id) })
-		w.byOrder = &ordered{all: all, external: slices.DeleteFunc(slices.Clone(all), func(one *Deployment) bool {
-			return one.Release == nil && one.External == nil
-		}), into: map[string][]*Deployment{}, sources: map[string][]*Deployment{}}
+		w.byOrder = &ordered{all: all, into: map[string][]*Deployment{}, sources: map[string][]*Deployment{}}
 		for _, one := range all {
+			if one.Release != nil || one.External != nil {
+				w.byOrder.external = append(w.byOrder.external, one)
+			}
 			if one.Source > 0 {
 				w.byOrder.sources[one.application()] = append(w.byOrder.sources[one.application()], one)
 			}

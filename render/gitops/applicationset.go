@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -69,7 +68,7 @@ func (r *reader) applicationSet(root *field) *Problem {
 			// A generator's own template wins over that of the ApplicationSet
 			// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Template/#generator-templates).
 			if own := generator.get(key, "template"); own.present() {
-				template = own.fill(template)
+				template = own.over(template, true)
 			}
 		}
 		r.choosing = choosing(generator)
@@ -342,44 +341,38 @@ func (e *expander) ownValues(g *field) map[string]any {
 
 // interpolate fills in a generator, and those inside it, with the values of the first generator of a matrix. Expressions
 // without such a value are kept, for the generator's own values.
-func (e *expander) interpolate(g *field, parent set) (*field, error) {
-	values, template, generators := g.get("values"), g.get("template"), g.get("generators")
-	bare := &field{Fields: maps.Clone(g.Fields), Keys: slices.DeleteFunc(slices.Clone(g.Keys), func(k string) bool {
-		return k == "values" || k == "template" || k == "generators"
-	}), Where: g.Where}
-	out, err := e.templates.render(bare, parent)
-	if err != nil {
-		return nil, err
-	}
-	if template.present() {
-		out.put("template", template)
-	}
-	if generators.present() {
-		out.put("generators", generators.each(func(entry *field) *field {
-			return entry.each(func(inner *field) *field {
-				if inner.Fields == nil || err != nil {
+func (e *expander) interpolate(g *field, parent set) (_ *field, err error) {
+	out := &field{Fields: map[string]*field{}, Where: g.Where}
+	for _, key := range g.Keys {
+		v := g.Fields[key]
+		switch key {
+		case "template":
+		case "generators":
+			v = v.each(func(entry *field) *field {
+				return entry.each(func(inner *field) *field {
+					if inner.Fields == nil || err != nil {
+						return inner
+					}
+					inner, err = e.interpolate(inner, parent)
 					return inner
-				}
-				inner, err = e.interpolate(inner, parent)
-				return inner
+				})
 			})
-		}))
+		case "values":
+			v = v.each(func(value *field) *field {
+				filled, err := e.templates.render(value, parent)
+				if err != nil || filled.Unknown || strings.Contains(filled.text(), "<no value>") {
+					return value
+				}
+				return filled
+			})
+		default:
+			v, err = e.templates.render(v, parent)
+		}
 		if err != nil {
 			return nil, err
 		}
+		out.put(key, v)
 	}
-	if !values.present() {
-		return out, nil
-	}
-	filled := &field{Fields: map[string]*field{}, Where: values.Where}
-	for _, k := range values.Keys {
-		v, err := e.templates.render(values.Fields[k], parent)
-		if err != nil || v.Unknown || strings.Contains(v.text(), "<no value>") {
-			v = values.Fields[k]
-		}
-		filled.put(k, v)
-	}
-	out.put("values", filled)
 	return out, nil
 }
 

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"cmp"
 	"os"
 	"path"
 	"regexp"
@@ -96,26 +97,15 @@ func (r *reader) charted(c Chart, d Deployment) *Problem {
 // argoRelease reads how Argo CD installs a chart (https://argo-cd.readthedocs.io/en/stable/user-guide/helm/).
 func (r *reader) argoRelease(app, s *field, c Chart) *Release {
 	helm := s.get("helm")
-	name := helm.get("releaseName")
-	if name.text() == "" {
-		name = app.get("metadata", "name")
-	}
-	namespace := helm.get("namespace")
-	if namespace.text() == "" {
-		namespace = app.get("spec", "destination", "namespace")
-	}
+	name := helm.get("releaseName").or(app.get("metadata", "name"))
+	namespace := helm.get("namespace").or(app.get("spec", "destination", "namespace"))
 	out := &Release{
-		Chart: c, Name: name.text(), NameWhere: app.position("metadata", "name"), Namespace: known(namespace),
-		NamespaceWhere: app.position("spec", "destination", "namespace"), Rule: argoRule, Limits: r.Limits,
-		Kubernetes: known(helm, "kubeVersion"), APIVersions: plainTexts(helm.get("apiVersions")),
+		Chart: c, Rule: argoRule, Limits: r.Limits,
+		Name: name.text(), NameWhere: cmp.Or(name.position(), app.position("metadata", "name")), Namespace: known(namespace),
+		NamespaceWhere: cmp.Or(namespace.position(), app.position("spec", "destination", "namespace")),
+		Kubernetes:     known(helm, "kubeVersion"), APIVersions: plainTexts(helm.get("apiVersions")),
 		SkipCRDs: helm.truth("skipCrds"), Hooks: Hooks{SkipTests: helm.truth("skipTests")},
 		SkipSchema: helm.truth("skipSchemaValidation"),
-	}
-	if name != nil && name.Where != (Position{}) {
-		out.NameWhere = name.position()
-	}
-	if namespace != nil && namespace.Where != (Position{}) {
-		out.NamespaceWhere = namespace.position()
 	}
 	if name != nil && name.Unknown {
 		out.Name, out.NameUnknown = placeholder("release"), true
@@ -304,20 +294,16 @@ func (a *argoValues) parameters(helm *field) {
 		a.release.Layers = append(a.release.Layers, layers...)
 	}
 	for _, p := range helm.elements("fileParameters") {
-		l := a.file(p.get("path").orEmpty(p))
+		name := p.get("path")
+		if name == nil {
+			name = made("", p.Where)
+		}
+		l := a.file(name)
 		l.Name, l.Kind, l.Set = "parameter "+p.text("name"), fileLayer, p.text("name")
 		a.release.Layers = append(slices.DeleteFunc(a.release.Layers, func(old Layer) bool {
 			return old.Kind == fileLayer && old.Set == l.Set
 		}), l)
 	}
-}
-
-// orEmpty returns f, or an empty text with the place of another field where f is missing.
-func (f *field) orEmpty(around *field) *field {
-	if f == nil {
-		return made("", around.Where)
-	}
-	return f
 }
 
 // environment replaces the variables of a build in a text of a release. Unknown names become empty. It returns false

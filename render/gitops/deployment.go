@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/lintel-bot/lintel/render/doc"
-	"github.com/lintel-bot/lintel/render/tree"
+	"github.com/lintel-bot/lintel/render/env"
 )
 
 // Position is a place in the sources.
@@ -23,11 +24,7 @@ type Position struct {
 
 // Tree reads a repository; render/tree.Tree implements it. Paths are slash-separated. A missing path gives the error
 // tree.ErrNotExist.
-type Tree interface {
-	Lookup(path string) (string, tree.Entry, error)
-	ReadFile(path string) ([]byte, string, error)
-	ReadDir(path string) ([]tree.Entry, error)
-}
+type Tree = env.Files
 
 // RepoNames identifies the repository among those that objects name. If it is empty, a source is this repository if its
 // path exists in the tree.
@@ -60,10 +57,9 @@ type Options struct {
 	Repo   RepoNames
 	Limits Limits
 	Links  bool // the tree has symlinks, which Flux leaves out
-	// Once evaluates an object, or returns an earlier result for the same key, if everything read from the tree is the
-	// same, and found returns the same digests of the objects that it looked up: evaluate calls asked for each. nil: each
-	// object is evaluated. It is only called if all objects have an id. Callers do not change the result.
-	Once func(key string, found func(Wanted) string, evaluate func(t Tree, asked func(Wanted)) Evaluation) Evaluation
+	// Memory caches what each object deploys, if all objects have an id. Callers do not change the result.
+	Memory    *env.Memory
+	BlobLimit int64 // of the tree: a larger file cannot be read
 	// Several is called for each object that refers to one of several objects of a name that differ, so that the cluster
 	// of the object decides which of them it has. nil: the nearest one counts. It is also called for each ApplicationSet
 	// that selects clusters: what is deployed decides which.
@@ -289,7 +285,7 @@ type reader struct {
 func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	o.Limits = o.Limits.withDefaults()
 	if slices.ContainsFunc(objects, func(o Object) bool { return o.id == "" }) {
-		o.Once = nil
+		o.Memory = nil
 	}
 	byKind := sync.OnceValue(func() map[string][]int {
 		list := map[string][]int{}
@@ -309,11 +305,10 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	var found []Deployment
 	var all problems
 	for _, object := range objects {
-		evaluate := object.evaluation()
-		if evaluate == nil {
+		if !Deploys(object.Group, object.Kind) {
 			continue
 		}
-		one := o.once(object, evaluate, wanted)
+		one := o.once(object, wanted)
 		if one.Several && o.Several != nil {
 			o.Several(object)
 		}
@@ -326,8 +321,8 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Deployment) int {
-		if byPath := strings.Compare(a.Path, b.Path); byPath != 0 {
-			return byPath
+		if a.Path != b.Path {
+			return strings.Compare(a.Path, b.Path)
 		}
 		return strings.Compare(a.ID(), b.ID())
 	})
@@ -335,79 +330,89 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	// count as deployed, so that neither hides the other. So do two generators that select different clusters.
 	same := func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() && a.To == b.To }
 	found = slices.CompactFunc(found, same)
-	for i, n := 1, 0; i < len(found); i++ {
+	for i := 1; i < len(found); i++ {
 		before := found[i-1]
-		if before.Nth = 0; before.ID() != found[i].ID() {
-			n = 0
-			continue
+		if before.Nth = 0; before.ID() == found[i].ID() {
+			found[i].Nth = found[i-1].Nth + 1
 		}
-		n++
-		found[i].Nth = n
 	}
 	return found, all.list
 }
 
-// evaluation returns what finds the deployments of an object; nil for one that deploys nothing.
-func (o *Object) evaluation() func(*reader, *field) *Problem {
-	switch group, kind := o.Group, o.Kind; {
-	case group == argoGroup && kind == "Application":
-		return (*reader).application
-	case group == argoGroup && kind == "ApplicationSet":
-		return (*reader).applicationSet
-	case group == fluxGroup && kind == "Kustomization":
-		return (*reader).fluxKustomization
-	case group == helmGroup && kind == "HelmRelease":
-		return (*reader).helmRelease
-	}
-	return nil
+// evaluations have what finds the deployments of an object, by its group and kind.
+var evaluations = map[[2]string]func(*reader, *field) *Problem{
+	{argoGroup, "Application"}: (*reader).application, {argoGroup, "ApplicationSet"}: (*reader).applicationSet,
+	{fluxGroup, "Kustomization"}: (*reader).fluxKustomization, {helmGroup, "HelmRelease"}: (*reader).helmRelease,
 }
 
-// once evaluates an object, or returns the cached result.
-func (o Options) once(object Object, evaluate func(*reader, *field) *Problem, wanted func(Wanted) []Object) Evaluation {
-	flux := object.Group != argoGroup
-	do := func(t Tree, asked func(Wanted)) Evaluation {
-		root := object.root()
-		r := &reader{Options: o, from: object.from, where: root.position("metadata", "name"), object: object.Reference()}
-		r.wanted = func(n Wanted) []Object {
-			asked(n)
-			return wanted(n)
-		}
-		r.Tree = t
-		r.problem(evaluate(r, root))
-		if root.orphans() {
-			for i := range r.found {
-				r.found[i].Orphans = true
-			}
-		}
-		if marks := marksOf(root); marks != nil {
-			for i := range r.found {
-				r.found[i].Marks = marks
-			}
-		}
-		if policy := root.text("spec", "syncPolicy", "applicationsSync"); policy == "create-only" || policy == "create-update" {
-			for i := range r.found {
-				r.found[i].Lasts = true
-			}
-		}
-		if flux && root.truth("spec", "suspend") || root.text("metadata", "annotations", skipReconcile) == "true" {
-			for i := range r.found {
-				r.found[i].Suspended = true
-			}
-			return Evaluation{Deployments: r.found}
-		}
-		return Evaluation{r.found, r.problems.list, r.several}
+// Deploys reports whether objects of a kind deploy something.
+func Deploys(group, kind string) bool { return evaluations[[2]string{group, kind}] != nil }
+
+var evaluationTable = env.Table{Name: "evaluation"}
+
+// once evaluates an object, or returns the cached result. That is good as long as everything read from the tree is the same,
+// and the objects that it refers to.
+func (o Options) once(object Object, wanted func(Wanted) []Object) Evaluation {
+	if o.Memory == nil {
+		return o.evaluate(object, wanted)
 	}
-	if o.Once == nil {
-		return do(o.Tree, func(Wanted) {})
+	key := fmt.Sprintf("%d %q %v %t %q %s", o.BlobLimit, o.Repo, o.Limits, o.Links, object.from, object.id)
+	refer := referring{o.Tree, wanted}
+	if known, ok := env.Get[Evaluation](o.Memory, evaluationTable, key, refer); ok {
+		return known
 	}
-	found := func(n Wanted) string {
-		var parts []any
-		for _, o := range wanted(n) {
-			parts = append(parts, o.from, o.id)
-		}
-		return digest(parts...)
+	record, asked := env.Record(o.Tree), env.Asked{}
+	o.Tree = record
+	out := o.evaluate(object, func(n Wanted) []Object {
+		name, _ := json.Marshal(n) // it consists of texts
+		asked[env.Question{Kind: env.Wanted, Name: string(name)}] = refer.found(n)
+		return wanted(n)
+	})
+	maps.Copy(asked, record.Asked())
+	env.Put(o.Memory, evaluationTable, key, asked, out)
+	return out
+}
+
+// referring answers questions about a tree, and about the objects that a deploying object refers to.
+type referring struct {
+	tree   Tree
+	wanted func(Wanted) []Object
+}
+
+// found returns a digest of the objects that are wanted.
+func (r referring) found(n Wanted) string {
+	var parts []any
+	for _, o := range r.wanted(n) {
+		parts = append(parts, o.from, o.id)
 	}
-	return o.Once(fmt.Sprintf("%q %v %t %q %s", o.Repo, o.Limits, o.Links, object.from, object.id), found, do)
+	return digest(parts...)
+}
+
+// Answer implements env.Answerer.
+func (r referring) Answer(q env.Question) string {
+	var n Wanted
+	if q.Kind == env.Wanted && json.Unmarshal([]byte(q.Name), &n) == nil {
+		return r.found(n)
+	}
+	return env.Of(r.tree, q)
+}
+
+func (o Options) evaluate(object Object, wanted func(Wanted) []Object) Evaluation {
+	root := object.root()
+	r := &reader{Options: o, from: object.from, where: root.position("metadata", "name"), object: object.Reference(), wanted: wanted}
+	r.problem(evaluations[[2]string{object.Group, object.Kind}](r, root))
+	orphans, marks, policy := root.orphans(), marksOf(root), root.text("spec", "syncPolicy", "applicationsSync")
+	suspended := object.Group != argoGroup && root.truth("spec", "suspend") ||
+		root.text("metadata", "annotations", skipReconcile) == "true"
+	for i := range r.found {
+		d := &r.found[i]
+		d.Orphans, d.Marks, d.Suspended = orphans, marks, suspended
+		d.Lasts = policy == "create-only" || policy == "create-update"
+	}
+	if suspended {
+		return Evaluation{Deployments: r.found}
+	}
+	return Evaluation{r.found, r.problems.list, r.several}
 }
 
 // Kinds lists the kinds of objects that Deployments reads: those that deploy, and those that it only looks up for Flux,

@@ -33,3 +33,25 @@ func TestMergePatches(t *testing.T) {
 		}
 	}
 }
+
+func TestEmptyFieldsAreFilledFromAnotherValue(t *testing.T) {
+	for _, test := range []struct{ f, under, filled, over string }{
+		{`{a: "", b: {c: 1, d: null}, e: ""}`, `{a: 2, b: {c: 2, d: 2, f: 2}}`, `{"a":2,"b":{"c":1,"d":2,"f":2},"e":""}`,
+			`{"a":"","b":{"c":1,"d":null,"f":2},"e":""}`},
+		{`{a: 1}`, `{a: {b: 2}}`, `{"a":1}`, `{"a":1}`},
+	} {
+		var fields []*field
+		for _, text := range []string{test.f, test.under} {
+			documents, err := doc.Parse("", []byte(text), doc.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fields = append(fields, fieldOfNode("", documents[0]))
+		}
+		for fill, want := range map[bool]string{true: test.filled, false: test.over} {
+			if got, err := json.Marshal(fields[0].over(fields[1], fill)); err != nil || string(got) != want {
+				t.Errorf("%s over %s: %s (%v), want %s", test.f, test.under, got, err, want)
+			}
+		}
+	}
+}

@@ -2,7 +2,6 @@ package gitops
 
 import (
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"path"
 	"regexp"
@@ -345,18 +344,16 @@ var variableName = regexp.MustCompile(`\A[_[:alpha:]][_[:alpha:][:digit:]]*\z`)
 // held returns the fields of a ConfigMap or a Secret with its values; none where these are not readable.
 func held(kind string, object *field) []*field {
 	readable := object != nil && !object.present("sops")
-	decoded := object.get("data").each(func(v *field) *field {
-		text, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(v.text()), ""))
-		readable = readable && (err == nil || kind != "Secret")
-		at := v.position()
-		at.EndLine = 0 // the lines of the decoded text are not lines of the file
-		return made(string(text), at)
-	})
-	switch {
-	case readable && kind == "ConfigMap":
+	if readable && kind == "ConfigMap" {
 		return []*field{object.get("data")}
-	case readable && kind == "Secret":
-		return []*field{decoded, object.get("stringData")}
+	}
+	data := object.get("data").each(func(v *field) *field {
+		text, ok := decoded(v)
+		readable = readable && ok
+		return text
+	})
+	if readable && kind == "Secret" {
+		return []*field{data, object.get("stringData")}
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package gitops
 
 import (
 	"cmp"
-	"encoding/base64"
 	"fmt"
 	"path"
 	"slices"
@@ -50,19 +49,13 @@ func (r *reader) helmRelease(root *field) *Problem {
 		out.ChartName = first(file).text("name")
 		out.reads(r.readsChart(chart.Folder)...)
 	}
-	namespace := spec.get("targetNamespace")
-	if namespace.text() == "" {
-		namespace = root.get("metadata", "namespace")
-	}
+	namespace := spec.get("targetNamespace").or(root.get("metadata", "namespace"))
 	out.Name = shortName(cmp.Or(spec.text("releaseName"),
 		strings.TrimPrefix(spec.text("targetNamespace")+"-"+r.object.Name, "-")))
 	if name := spec.get("releaseName"); name.text() != "" {
 		out.NameWhere = name.position()
 	}
-	out.Namespace, out.NamespaceWhere = namespace.text(), root.position("metadata", "namespace")
-	if namespace != nil {
-		out.NamespaceWhere = namespace.position()
-	}
+	out.Namespace, out.NamespaceWhere = namespace.text(), cmp.Or(namespace.position(), root.position("metadata", "namespace"))
 	out.Storage, out.StorageWhere = cmp.Or(spec.text("storageNamespace"), r.object.Namespace), spec.position("storageNamespace")
 	out.InPlace = spec.text("upgrade", "chartNameChangeStrategy") == "InPlaceUpdate"
 	at.Namespace, at.NamespaceWhere, at.Created = out.Namespace, out.NamespaceWhere, fluxNamespace(spec)
@@ -369,15 +362,12 @@ func (r *reader) valuesFrom(from *field) []Layer {
 	case value == nil:
 		l.Broken = fmt.Sprintf("the %s %q has no key %q: Flux fails on it", kind, name, key)
 	case secret:
-		data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(value.text()), ""))
-		if err != nil {
+		text, ok := decoded(value)
+		if !ok {
 			l.Broken = fmt.Sprintf("the data of the Secret %q is not written in base64", name)
 			break
 		}
-		// The lines of the decoded text are not lines of the file.
-		at := value.position()
-		at.EndLine = 0
-		l.Value = made(string(data), at)
+		l.Value = text
 	default:
 		l.Value = value
 	}

@@ -47,24 +47,24 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 			sets[len(sets)-1].needs = needs
 		}
 	}
-	if text := g.text("elementsYaml"); text != "" {
-		if g.get("elementsYaml").Unknown {
+	if text := g.get("elementsYaml"); text.text() != "" {
+		if text.Unknown {
 			return append(sets, set{values: map[string]any{}, needs: needs}), nil
 		}
-		documents, err := doc.Parse("", []byte(text), e.Limits.Source)
+		documents, err := doc.Parse("", []byte(text.text()), e.Limits.Source)
 		if err != nil || len(documents) == 0 {
-			return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not valid YAML once it is filled in"))
+			return nil, located(text, errors.New("elementsYaml is not valid YAML once it is filled in"))
 		}
 		list := fieldOfNode("", documents[0])
 		if list.present() && !list.List {
-			return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not a list once it is filled in"))
+			return nil, located(text, errors.New("elementsYaml is not a list once it is filled in"))
 		}
 		for i, element := range list.Items {
 			values, ok := element.object()
 			if !ok {
-				return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not a list of maps once it is filled in"))
+				return nil, located(text, errors.New("elementsYaml is not a list of maps once it is filled in"))
 			}
-			sets = append(sets, set{values: values, at: placesIn(g.get("elementsYaml").Below, strconv.Itoa(i))})
+			sets = append(sets, set{values: values, at: placesIn(text.Below, strconv.Itoa(i))})
 		}
 	}
 	return sets, nil
@@ -372,14 +372,10 @@ func flatten(values map[string]any) map[string]any {
 	out := map[string]any{}
 	var add func(prefix string, v any)
 	add = func(prefix string, v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			for k := range v {
-				add(prefix+"."+k, v[k])
-			}
-		case []any:
-			for i := range v {
-				add(prefix+"."+strconv.Itoa(i), v[i])
+		switch v.(type) {
+		case map[string]any, []any:
+			for k, inner := range sorted(v) {
+				add(prefix+"."+k, inner)
 			}
 		default:
 			out[prefix[1:]] = fmt.Sprint(v)
@@ -406,24 +402,24 @@ func selectSets(selector *field, sets []set, needs *need) ([]set, error) {
 		matched := true
 		if labels := selector.get("matchLabels"); labels != nil {
 			for _, k := range labels.Keys {
-				matched = matched && has(values, k) && values[k] == labels.Fields[k].text()
+				matched = matched && has(values, k) && values[k] == labels.text(k)
 			}
 		}
 		for _, x := range selector.elements("matchExpressions") {
-			k := x.text("key")
-			in := has(values, k) && slices.Contains(plainTexts(x.get("values")), fmt.Sprint(values[k]))
+			value, known := values[x.text("key")]
+			is := known && slices.Contains(plainTexts(x.get("values")), fmt.Sprint(value))
 			switch x.text("operator") {
 			case "In":
-				matched = matched && in
 			case "NotIn":
-				matched = matched && !in
+				is = !is
 			case "Exists":
-				matched = matched && has(values, k)
+				is = known
 			case "DoesNotExist":
-				matched = matched && !has(values, k)
+				is = !known
 			default:
 				return nil, errors.New("the selector has an unknown operator")
 			}
+			matched = matched && is
 		}
 		if matched || s.needs != nil {
 			kept = append(kept, s)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/go-openapi/jsonpointer"
 )
 
 // Keeps reports whether an object stays in the cluster although a deployment stops deploying it. gone means that the
@@ -52,17 +54,13 @@ func (d *Deployment) Itself() map[string]any {
 		"name": d.Object.Name, "namespace": d.Object.Namespace, "annotations": annotations}}
 }
 
-// marksOf returns the Marks of an object, nil where it has none.
-func marksOf(root *field) (marks map[string]string) {
+// marksOf returns the Marks of an object.
+func marksOf(root *field) map[string]string {
+	marks := map[string]string{}
 	for _, key := range []string{syncOptions, fluxGroup + "/prune"} {
-		text := cmp.Or(root.text("metadata", "annotations", key), root.text("metadata", "labels", key))
-		if text == "" {
-			continue
+		if text := cmp.Or(root.text("metadata", "annotations", key), root.text("metadata", "labels", key)); text != "" {
+			marks[key] = text
 		}
-		if marks == nil {
-			marks = map[string]string{}
-		}
-		marks[key] = text
 	}
 	return marks
 }
@@ -201,5 +199,124 @@ func options(object map[string]any) func(key string, options ...string) bool {
 				return one == option || !strings.HasPrefix(key, "argocd.") && strings.EqualFold(one, option)
 			})
 		})
+	}
+}
+
+// Hooks says which hooks of a chart are deployed (https://helm.sh/docs/topics/charts_hooks/). The zero value leaves out
+// those that are only tests.
+type Hooks struct {
+	Idle         []string // what no hook runs before or after: install, upgrade, rollback or delete
+	Tests        bool     // tests run after an installation and an upgrade
+	Only, Except []string // names of the tests that run; no names in Only: all
+	SkipTests    bool     // a test is left out even if it is another hook, too
+}
+
+// Runs reports whether a hook is deployed.
+func (h Hooks) Runs(name string, events []string) bool {
+	if slices.Contains(h.Except, name) || len(h.Only) > 0 && !slices.Contains(h.Only, name) {
+		h.Tests = false
+	}
+	return !(h.SkipTests && slices.ContainsFunc(events, isTest)) && slices.ContainsFunc(events, h.runsOn)
+}
+
+// runsOn reports whether hooks of an event run.
+func (h Hooks) runsOn(event string) bool {
+	_, action, _ := strings.Cut(event, "-")
+	return isTest(event) && h.Tests || !isTest(event) && !slices.Contains(h.Idle, action)
+}
+
+// isTest reports whether an event is that of a test, also in the spelling of Helm 2.
+func isTest(event string) bool { return event == "test" || event == "test-success" }
+
+// renewing lists the events at which a deployment runs hooks of Helm each time. If d is nil, the deployment is unknown.
+func (d *Deployment) renewing() []string {
+	events := []string{"pre-install", "post-install", "pre-upgrade", "post-upgrade"}
+	if d == nil || d.Kind != FluxHelm || d.Release == nil {
+		return events
+	}
+	return slices.DeleteFunc(append(events, "test", "test-success"), func(e string) bool { return !d.Release.Hooks.runsOn(e) })
+}
+
+// fluxHooks returns the hooks that a HelmRelease runs (https://fluxcd.io/flux/components/helm/helmreleases/).
+func fluxHooks(spec *field) (out Hooks) {
+	out.Tests = spec.truth("test", "enable")
+	for _, action := range []string{"install", "upgrade", "rollback", "uninstall"} {
+		if spec.truth(action, "disableHooks") {
+			out.Idle = append(out.Idle, strings.Replace(action, "uninstall", "delete", 1))
+		}
+	}
+	for _, filter := range spec.elements("test", "filters") {
+		if filter.truth("exclude") {
+			out.Except = append(out.Except, filter.text("name"))
+		} else {
+			out.Only = append(out.Only, filter.text("name"))
+		}
+	}
+	return out
+}
+
+// Namespace is what a controller creates the namespace of a deployment with, if the cluster lacks it.
+type Namespace struct {
+	Metadata
+	Managed bool     // the controller also sets the metadata of a Namespace that exists
+	Where   Position // of the option, or of the metadata
+	Fix     string   // how a person gives it other metadata
+}
+
+// argoNamespace reads whether Argo CD creates the namespace of an Application, and with which metadata
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/#create-namespace).
+func argoNamespace(app *field) *Namespace {
+	policy := app.get("spec", "syncPolicy")
+	options := policy.elements("syncOptions")
+	i := slices.IndexFunc(options, func(option *field) bool { return option.text() == "CreateNamespace=true" })
+	if i < 0 {
+		return nil
+	}
+	out := &Namespace{Where: options[i].position(), Fix: "set the labels and annotations of the Namespace in " +
+		"spec.syncPolicy.managedNamespaceMetadata of the Application, or add the Namespace to the manifests"}
+	if managed := policy.get("managedNamespaceMetadata"); managed.present() {
+		out.Managed, out.Where = true, managed.position()
+		out.Labels, out.Annotations = valuesOf(managed.get("labels")), valuesOf(managed.get("annotations"))
+	}
+	return out
+}
+
+// fluxNamespace reads whether Helm creates the target namespace of a HelmRelease. It then has one label
+// (helm.sh/helm/v4/pkg/action, Install).
+func fluxNamespace(spec *field) *Namespace {
+	at := spec.position("install", "createNamespace")
+	if !spec.truth("install", "createNamespace") || spec.text("targetNamespace") == "" {
+		return nil
+	}
+	return &Namespace{Where: at, Fix: "add the Namespace to the manifests, since Helm creates it with the label name only",
+		Metadata: Metadata{Labels: map[string]Value{"name": {spec.text("targetNamespace"), at}}}}
+}
+
+// CreatedNamespace returns the Namespace that the deployment creates if the cluster lacks it, and a function that returns
+// where a field of it is written; exact is false for the place to edit where the field is missing. The object is nil where
+// the deployment creates none.
+func (d *Deployment) CreatedNamespace() (object map[string]any, place func(pointer string) (at Position, exact bool)) {
+	if d.Created == nil || d.Namespace == "" || unfilled(d.Namespace) {
+		return nil, nil
+	}
+	metadata := map[string]any{"name": d.Namespace}
+	places := map[string]Position{"/metadata/name": d.NamespaceWhere}
+	for key, values := range map[string]map[string]Value{"labels": d.Created.Labels, "annotations": d.Created.Annotations} {
+		of := map[string]any{}
+		for name, value := range values {
+			of[name] = value.Text
+			places["/metadata/"+key+"/"+jsonpointer.Escape(name)] = value.Where
+		}
+		if len(of) > 0 {
+			metadata[key] = of
+		}
+	}
+	return map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, func(pointer string) (Position, bool) {
+		for at, where := range places {
+			if pointer == at || strings.HasPrefix(pointer, at+"/") {
+				return where, true
+			}
+		}
+		return d.Created.Where, false
 	}
 }

@@ -19,6 +19,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -29,7 +30,7 @@ type loader struct {
 	sources *remote.Sources
 	limits  Limits
 	seen    map[layerFile]bool
-	lines   map[string][]string
+	lines   env.Memo[string, []string]
 	parts   []*part
 	bytes   int // of all texts so far
 	cells   int // of all lists that paths create, so far
@@ -83,21 +84,18 @@ const (
 	maxValuesCells = 1 << 18
 )
 
-// spend limits the cost of texts and of a path at which a value is set. An index in a path creates a list of that
+// spend limits the cost of a text and of a path at which a value is set. An index in a path creates a list of that
 // length.
-func (l *loader) spend(layer Layer, path string, texts ...string) error {
-	for i, text := range append([]string{path}, texts...) {
-		l.bytes += len(text)
-		if i > 0 && layer.Kind != fluxLayer { // the text is a value, and has no paths
-			continue
+func (l *loader) spend(layer Layer, path, text string) error {
+	if l.bytes += len(path) + len(text); layer.Kind == fluxLayer { // others have no paths in their texts
+		path += "\n" + text
+	}
+	for _, index := range indexes.FindAllStringSubmatch(path, -1) {
+		n, err := strconv.Atoi(index[1])
+		if err != nil {
+			n = maxValuesCells
 		}
-		for _, index := range indexes.FindAllStringSubmatch(text, -1) {
-			n, err := strconv.Atoi(index[1])
-			if err != nil {
-				n = maxValuesCells
-			}
-			l.cells += min(n, maxValuesCells)
-		}
+		l.cells += min(n, maxValuesCells)
 	}
 	if l.bytes > maxValuesBytes || l.cells > maxValuesCells {
 		e := brokenAt(layer.Where, "the values are larger than the limit")
@@ -335,14 +333,13 @@ func (l *loader) inside(at Position, text string) func(line, column int) Positio
 
 // linesOf returns the lines of a file of this repository, none where there is no such file.
 func (l *loader) linesOf(p string) []string {
-	lines, ok := l.lines[p]
-	if !ok {
-		if data, _, err := l.tree.ReadFile(p); err == nil {
-			lines = strings.Split(string(data), "\n")
+	return l.lines.Get(p, func() []string {
+		data, _, err := l.tree.ReadFile(p)
+		if err != nil {
+			return nil
 		}
-		l.lines[p] = lines
-	}
-	return lines
+		return strings.Split(string(data), "\n")
+	})
 }
 
 // treeOf returns the tree of a file: this repository, or the source of a want.

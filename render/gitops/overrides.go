@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"path"
 	"regexp"
@@ -195,11 +196,7 @@ func (o Overrides) shape() []any {
 
 // Kustomization returns a new kustomization that applies o to resources, with the places of its lines.
 func (o Overrides) Kustomization(file string, resources ...string) (*Virtual, error) {
-	at := Position{Path: file}
-	if len(o.Edits) > 0 {
-		at = o.Edits[0].Value.Where
-	}
-	f, _, _ := o.apply(kustomizationOf(at, resources...), func(string) bool { return false })
+	f, _, _ := o.apply(kustomizationOf(cmp.Or(o.Where(), Position{Path: file}), resources...), func(string) bool { return false })
 	v := &Virtual{Path: file, Generated: true}
 	return v, v.append(f, f.Keys)
 }
@@ -225,11 +222,10 @@ type Entry struct {
 // "components".
 func (o Overrides) Entries(key string) (list []Entry) {
 	for _, e := range o.Edits {
-		if e.Key != key {
-			continue
-		}
 		for _, item := range e.Value.elements() {
-			list = append(list, Entry{item.plain(), item.position()})
+			if e.Key == key {
+				list = append(list, Entry{item.plain(), item.position()})
+			}
 		}
 	}
 	return list

@@ -223,13 +223,11 @@ func digest(parts ...any) string {
 // readsChart adds the folder of a chart to the state, and the folders of its local dependencies. It returns these
 // folders.
 func (r *reader) readsChart(dir string) (folders []string) {
-	seen := map[string]bool{}
-	for queue := []string{dir}; len(queue) > 0 && len(seen) < MaxDepth; queue = queue[1:] {
+	for queue := []string{dir}; len(queue) > 0 && len(folders) < MaxDepth; queue = queue[1:] {
 		dir := queue[0]
-		if seen[dir] {
+		if slices.Contains(folders, dir) {
 			continue
 		}
-		seen[dir] = true
 		folders = append(folders, dir)
 		r.reads(dir)
 		for _, file := range []string{"Chart.yaml", "requirements.yaml"} {

@@ -12,6 +12,7 @@ import (
 	"text/template/parse"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 )
 
 // templates fills in the templates of one ApplicationSet, in either of the two template languages
@@ -23,7 +24,7 @@ type templates struct {
 	limits     Limits
 	steps      int             // work done so far
 	open       map[string]bool // the own values of clusters generators that the cluster fills in; "": there may be others
-	compiled   map[string]*compiled
+	compiled   env.Memo[string, *compiled]
 }
 
 type compiled struct {
@@ -36,8 +37,7 @@ type compiled struct {
 }
 
 func newTemplates(goTemplate bool, options []string, limits Limits) *templates {
-	return &templates{goTemplate: goTemplate, options: options, limits: limits, compiled: map[string]*compiled{},
-		open: map[string]bool{}}
+	return &templates{goTemplate: goTemplate, options: options, limits: limits, open: map[string]bool{}}
 }
 
 // render fills in every text of a value, and the keys of its maps. A text that depends on values which only the cluster
@@ -258,13 +258,11 @@ const maxTemplate = 64 << 10 // bytes of one template's source
 
 // compile parses a Go template once. It refuses functions whose result is not always the same (dates, random numbers).
 func (t *templates) compile(text string) *compiled {
-	c := t.compiled[text]
-	if c == nil {
-		c = &compiled{}
+	return t.compiled.Get(text, func() *compiled {
+		c := &compiled{}
 		c.err = c.parse(text, t)
-		t.compiled[text] = c
-	}
-	return c
+		return c
+	})
 }
 
 func (c *compiled) parse(text string, t *templates) error {

@@ -42,8 +42,7 @@ func (r *Release) ChartValues(t Tree, sources *remote.Sources) (*Values, error) 
 }
 
 func (r *Release) compose(layers []Layer, t Tree, sources *remote.Sources) (*Values, error) {
-	l := &loader{tree: t, sources: sources, limits: r.Limits.withDefaults(), seen: map[layerFile]bool{},
-		lines: map[string][]string{}}
+	l := &loader{tree: t, sources: sources, limits: r.Limits.withDefaults(), seen: map[layerFile]bool{}}
 	for _, layer := range layers {
 		if err := l.load(layer); err != nil {
 			return nil, err

@@ -463,7 +463,7 @@ func TestPlacesInTextsOfFields(t *testing.T) {
 		"no line": {Position{Path: "one.yaml", Line: 9}, "a", 1, 1, "one.yaml:9:0"},
 		"outside": {Position{Path: "one.yaml", Line: 1}, "a", 7, 1, "one.yaml:1:0"},
 	} {
-		l := &loader{tree: f, lines: map[string][]string{}}
+		l := &loader{tree: f}
 		if got := l.inside(test.at, test.text)(test.line, test.column).String(); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}

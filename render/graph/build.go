@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/lintel-bot/lintel/render/doc"
@@ -180,33 +179,33 @@ func (c *Cache) use(k known) {
 }
 
 // parse reads the kustomization file of a folder, nil where it has none.
-func (c *Cache) parse(t *tree.Tree, dir string, o Options) (*kustomization.File, error) {
+func (c *Cache) parse(t *tree.Tree, dir string, o Options) parsed {
 	p, _, err := locate(t, dir)
 	if err != nil || p == "" {
-		return nil, err
+		return parsed{err: err}
 	}
 	data, id, err := t.ReadFile(p)
+	if large, ok := errors.AsType[*tree.TooLargeError](err); ok {
+		err = &doc.Error{Path: p, Message: large.Error()}
+	}
 	if err != nil {
-		if large, ok := errors.AsType[*tree.TooLargeError](err); ok {
-			return nil, &doc.Error{Path: p, Message: large.Error()}
-		}
-		return nil, err
+		return parsed{err: err}
 	}
 	key := fmt.Sprint(id, " ", o.Limits, " ", p) // positions contain the path
 	c.mu.Lock()
 	entry, ok := c.parsed[key]
 	c.mu.Unlock()
 	if ok {
-		return entry.file, entry.err
+		return entry
 	}
 	entry.file, entry.err = kustomization.Parse(p, data, o.Limits)
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.parsed == nil || len(c.parsed) >= maxParsed {
 		c.parsed = map[string]parsed{}
 	}
 	c.parsed[key] = entry
-	c.mu.Unlock()
-	return entry.file, entry.err
+	return entry
 }
 
 // derive completes a graph that starts from the index of another tree. Facts in the index about changed files and
@@ -228,8 +227,7 @@ func (g *Graph) derive(from known, differences []tree.Difference) error {
 			g.hiddenFolders[dir] = true // a new or removed file may change the target of a symlink
 		}
 	}
-	s := scanner{tree: g.tree, options: g.options}
-	added, err := s.scan(slices.Sorted(maps.Keys(g.hiddenFolders)), slices.Sorted(maps.Keys(g.hiddenFiles)))
+	added, err := g.scan(slices.Sorted(maps.Keys(g.hiddenFolders)), slices.Sorted(maps.Keys(g.hiddenFiles)))
 	g.added = added
 	if err != nil {
 		return err
@@ -243,7 +241,7 @@ func (g *Graph) derive(from known, differences []tree.Difference) error {
 		}
 	}
 	slices.Sort(others)
-	more, err := s.scan(nil, others)
+	more, err := g.scan(nil, others)
 	if err == nil {
 		added.merge(more)
 	}
@@ -256,7 +254,7 @@ func (g *Graph) settle() error {
 	for r := range relations {
 		for key := range g.base.keys(r, "") {
 			for value := range g.base.values(r, key) {
-				if !g.hidden(r, value) && g.counts(r, value) {
+				if g.counts(r, value) {
 					all.add(r, key, value)
 				}
 			}
@@ -271,29 +269,27 @@ func (g *Graph) settle() error {
 	return nil
 }
 
-// counts reports whether a file in the index still counts. A file without the name of a manifest counts only while a
-// kustomization includes it as a resource.
+// counts reports whether a value of the index still counts: it is not outdated, and a file without the name of a manifest
+// is still included by a kustomization as a resource.
 func (g *Graph) counts(r relation, p string) bool {
-	if r.byFolder() || IsManifestName(p) || kustomization.IsFileName(p) || g.IsResource(p) {
+	if r.byFolder() {
+		return !g.hiddenFolders[p]
+	}
+	if g.hiddenFiles[p] {
+		return false
+	}
+	if IsManifestName(p) || kustomization.IsFileName(p) || g.IsResource(p) {
 		return true
 	}
 	e, err := g.tree.Entry(p)
 	return err == nil && e.Kind == tree.Symlink
 }
 
-// hidden reports whether a value of the index is outdated.
-func (g *Graph) hidden(r relation, value string) bool {
-	if r.byFolder() {
-		return g.hiddenFolders[value]
-	}
-	return g.hiddenFiles[value]
-}
-
 // values lists the current paths of a key in a relation, in no order.
 func (g *Graph) values(r relation, key string) []string {
 	var list []string
 	for v := range g.base.values(r, key) {
-		if !g.hidden(r, v) && g.counts(r, v) {
+		if g.counts(r, v) {
 			list = append(list, v)
 		}
 	}
@@ -302,20 +298,5 @@ func (g *Graph) values(r relation, key string) []string {
 
 // has reports whether a relation contains a key with a path.
 func (g *Graph) has(r relation, key, value string) bool {
-	if slices.Contains(g.added[r][key], value) {
-		return true
-	}
-	return !g.hidden(r, value) && g.base.has(r, key, value) && g.counts(r, value)
-}
-
-// below lists the keys of a relation that are paths in or below a folder. Some may have no values.
-func (g *Graph) below(r relation, dir string) []string {
-	list := []string{dir}
-	list = slices.AppendSeq(list, g.base.keys(r, dir+"/"))
-	for key := range g.added[r] {
-		if strings.HasPrefix(key, dir+"/") {
-			list = append(list, key)
-		}
-	}
-	return list
+	return slices.Contains(g.added[r][key], value) || g.base.has(r, key, value) && g.counts(r, value)
 }

@@ -5,9 +5,10 @@
 package graph
 
 import (
+	"maps"
 	"path"
 	"slices"
-	"sync"
+	"strings"
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
@@ -42,9 +43,9 @@ type Graph struct {
 	hiddenFolders, hiddenFiles map[string]bool // whose facts in base are outdated
 	added                      *facts          // the facts that replace them
 
-	located sync.Map // by folder, results of HasKustomization
-	parsed  sync.Map // by folder, results of Kustomization
-	outside sync.Map // by folder, results of elsewhere
+	located env.Memo[string, bool]     // by folder, results of HasKustomization
+	parsed  env.Memo[string, parsed]   // by folder, results of Kustomization
+	outside env.Memo[string, []string] // by folder, results of elsewhere
 }
 
 // Tree returns the tree of the graph.
@@ -60,24 +61,17 @@ func (g *Graph) Memory() *env.Memory {
 
 // HasKustomization reports whether a folder has a kustomization file, even if it cannot be read.
 func (g *Graph) HasKustomization(dir string) bool {
-	if known, ok := g.located.Load(dir); ok {
-		return known.(bool)
-	}
-	p, _, err := locate(g.tree, dir)
-	has := p != "" || err != nil
-	g.located.Store(dir, has)
-	return has
+	return g.located.Get(dir, func() bool {
+		p, _, err := locate(g.tree, dir)
+		return p != "" || err != nil
+	})
 }
 
 // Kustomization returns the parsed file of a folder, or why it could not be read. Both are nil where the folder has
 // none. The file is shared: do not change it.
 func (g *Graph) Kustomization(dir string) (*kustomization.File, error) {
-	if known, ok := g.parsed.Load(dir); ok {
-		return known.(parsed).file, known.(parsed).err
-	}
-	f, err := g.cache.parse(g.tree, dir, g.options)
-	g.parsed.Store(dir, parsed{f, err})
-	return f, err
+	known := g.parsed.Get(dir, func() parsed { return g.cache.parse(g.tree, dir, g.options) })
+	return known.file, known.err
 }
 
 // Named reports whether a kustomization names a file or folder.
@@ -161,4 +155,190 @@ func IsManifestName(p string) bool {
 		return true
 	}
 	return false
+}
+
+// Around lists the folders that a change of the given paths and symlinks may affect in any way: those of the paths,
+// those of kustomizations that include them, directly or not, and all parent folders of these.
+func (g *Graph) Around(changed, links []string) []string {
+	seen := map[string]bool{".": true}
+	add := func(dir string) {
+		for ; !seen[dir]; dir = path.Dir(dir) {
+			seen[dir] = true
+		}
+	}
+	for _, p := range changed {
+		add(path.Dir(p))
+	}
+	for dir := range g.ancestors(g.Touched(changed, links), nil) {
+		add(dir)
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// ancestors returns the given folders, and all whose kustomization includes one of them, directly or not. If visit is
+// not nil, it is called for each folder and each reader that includes it.
+func (g *Graph) ancestors(start []string, visit func(dir, reader string)) map[string]bool {
+	seen, queue := map[string]bool{}, []string(nil)
+	add := func(dir string) {
+		if !seen[dir] {
+			seen[dir] = true
+			queue = append(queue, dir)
+		}
+	}
+	for _, dir := range start {
+		add(dir)
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, reader := range g.IncludedBy(queue[0]) {
+			if visit != nil {
+				visit(queue[0], reader)
+			}
+			add(reader)
+		}
+	}
+	return seen
+}
+
+// Touched lists the folders whose kustomization a change of the given paths can change, sorted. A change of the given
+// symlinks can change every kustomization that reads, or may read, anything through a symlink.
+func (g *Graph) Touched(changed, links []string) []string {
+	var dirty []string
+	add := func(dirs []string) { dirty = append(dirty, dirs...) }
+	plugins := g.values(folders, plugin)
+	elsewhere := map[string][]string{}
+	if len(changed) > 0 {
+		for _, reader := range g.values(folders, configured) {
+			elsewhere[reader] = g.elsewhere(reader)
+		}
+	}
+	for _, p := range changed {
+		dir := path.Dir(p)
+		if kustomization.IsFileName(p) {
+			dirty = append(dirty, dir)
+		}
+		add(g.NamedBy(p))
+		for up := dir; up != "."; up = path.Dir(up) {
+			if !g.HasKustomization(up) { // otherwise kustomizations that name it are reached by those
+				add(g.NamedBy(up)) // the folder may appear or disappear with its files
+			}
+		}
+		for up, top := p, false; !top; up = path.Dir(up) {
+			add(g.values(folders, reading+up))
+			top = up == "."
+		}
+		for _, reader := range plugins {
+			if within(reader, p) || slices.ContainsFunc(elsewhere[reader], func(named string) bool { return within(named, p) }) {
+				dirty = append(dirty, reader)
+			}
+		}
+	}
+	if len(links) > 0 {
+		add(g.sorted(folders, linked, plugin))
+	}
+	for _, p := range links {
+		for _, target := range append(g.keys(readers, p+"/"), p) {
+			add(g.NamedBy(target))
+		}
+	}
+	slices.Sort(dirty)
+	return slices.Compact(dirty)
+}
+
+// within reports whether a path is a folder, or in or below it.
+func within(dir, p string) bool { return dir == "." || p == dir || strings.HasPrefix(p, dir+"/") }
+
+// elsewhere lists the paths outside of a folder that files with configurations of its plugins name. It is not part of the
+// index, since there the facts of a kustomization depend on its own file alone.
+func (g *Graph) elsewhere(dir string) []string {
+	return g.outside.Get(dir, func() (list []string) {
+		f, err := g.Kustomization(dir)
+		if f == nil || err != nil {
+			return nil
+		}
+		for _, ref := range f.Refs {
+			if named, ok := tree.Clean(path.Join(dir, ref.Value)); ok && ref.Role == kustomization.Plugin && IsManifestName(named) {
+				if data, _, err := g.tree.ReadFile(named); err == nil {
+					documents, _ := doc.Parse(named, data, g.options.Limits)
+					list = append(list, outside(dir, documents)...)
+				}
+			}
+		}
+		return list
+	})
+}
+
+// IsStandalone reports whether a folder has a kustomization that can be deployed by itself: one that is no component.
+func (g *Graph) IsStandalone(dir string) bool {
+	return g.HasKustomization(dir) && !g.has(folders, component, dir)
+}
+
+// Live reports whether the kustomization of a folder, or one that includes it, directly or not, can be deployed by
+// itself and counts.
+func (g *Graph) Live(dir string, counts func(dir string) bool) bool {
+	for up := range g.ancestors([]string{dir}, nil) {
+		if g.IsStandalone(up) && counts(up) {
+			return true
+		}
+	}
+	return false
+}
+
+// Ancestors lists the given folders and those whose kustomization includes one of them, directly or not, sorted.
+func (g *Graph) Ancestors(start ...string) []string {
+	return slices.Sorted(maps.Keys(g.ancestors(start, nil)))
+}
+
+// TopLevel lists the folders whose kustomization counts, is not included by another live one (see Live), and is in or
+// includes one of the given folders. If kustomizations include each other in a circle, it lists one, so that rendering
+// reports the circle.
+//
+// It only reads which folders include a given one, because these contain all paths from a top-level folder to the given
+// ones.
+func (g *Graph) TopLevel(start []string, counts func(dir string) bool) []string {
+	includes := map[string][]string{} // folder -> folders that it includes, if those include a start folder
+	seen := g.ancestors(start, func(dir, reader string) {
+		includes[reader] = append(includes[reader], dir)
+	})
+	var mark func(set map[string]bool, dir string) // with all that it includes
+	mark = func(set map[string]bool, dir string) {
+		if !set[dir] {
+			set[dir] = true
+			for _, next := range includes[dir] {
+				mark(set, next)
+			}
+		}
+	}
+	live, included, reached := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for dir := range seen {
+		if g.IsStandalone(dir) && counts(dir) {
+			mark(live, dir)
+		}
+	}
+	for dir := range live {
+		for _, next := range includes[dir] {
+			included[next] = true
+		}
+	}
+	var list []string
+	add := func(dir string) {
+		list = append(list, dir)
+		mark(reached, dir)
+	}
+	var circles []string
+	for _, dir := range slices.Sorted(maps.Keys(seen)) {
+		switch {
+		case !g.IsStandalone(dir) || !counts(dir):
+		case !included[dir]:
+			add(dir)
+		case !g.has(folders, broken, dir):
+			circles = append(circles, dir)
+		}
+	}
+	// The remaining ones are in a circle.
+	for _, dir := range circles {
+		if !reached[dir] {
+			add(dir)
+		}
+	}
+	return list
 }

@@ -2,8 +2,6 @@ package graph
 
 import (
 	"bytes"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -35,7 +33,7 @@ func (g *Graph) Naming(kind, name string, substitutes bool) (files []string, kno
 	if substitutes {
 		keys = append(keys, substituted)
 	}
-	for key := range g.keys(naming, around) {
+	for _, key := range g.keys(naming, around) {
 		if strings.Contains(name, strings.TrimPrefix(key, around)) {
 			keys = append(keys, key)
 		}
@@ -46,19 +44,14 @@ func (g *Graph) Naming(kind, name string, substitutes bool) (files []string, kno
 }
 
 // keys lists the keys of a relation that start with a prefix, in no order. Some may have no values.
-func (g *Graph) keys(r relation, prefix string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for key := range g.base.keys(r, prefix) {
-			if !yield(key) {
-				return
-			}
-		}
-		for key := range maps.Keys(g.added[r]) {
-			if strings.HasPrefix(key, prefix) && !yield(key) {
-				return
-			}
+func (g *Graph) keys(r relation, prefix string) []string {
+	list := slices.Collect(g.base.keys(r, prefix))
+	for key := range g.added[r] {
+		if strings.HasPrefix(key, prefix) {
+			list = append(list, key)
 		}
 	}
+	return list
 }
 
 // Unsettled lists the folders whose kustomization may have objects with names that no file contains: it has a plugin, a
@@ -88,24 +81,16 @@ func (n Names) May(name string) bool {
 	return false
 }
 
-// names records the names that a file may give to objects.
-func (s *scanner) names(p string, data []byte, out *facts) {
-	seen := map[string]bool{}
-	called(p, data, func(name string) {
-		if !seen[name] && len(seen) <= maxWords {
-			if seen[name] = true; len(seen) > maxWords {
-				name = anything
-			}
-			out.add(naming, name, p)
-		}
-	})
-}
-
 // called calls visit for each name in the text of a file: values of "name" or "namespace", in YAML, in JSON, and in
 // JSON in a scalar of YAML. It also calls it with other keys of naming.
 func called(p string, text []byte, visit func(key string)) {
 	if composes(text, kustomization.IsFileName(p)) || obscures(text) {
 		visit(anything)
+	}
+	name := func(_, value string, whole bool) {
+		if whole && isName([]byte(value)) || !whole && value != "" {
+			visit(value)
+		}
 	}
 	fields(text, "name", []string{"namespace", "namePrefix", "nameSuffix"}, func(field, value string, whole bool) {
 		switch affix := field == "namePrefix" || field == "nameSuffix"; {
@@ -113,8 +98,8 @@ func called(p string, text []byte, visit func(key string)) {
 			visit(around + value)
 		case affix:
 			visit(anything)
-		case whole && isName([]byte(value)) || !whole && value != "":
-			visit(value)
+		default:
+			name(field, value, whole)
 		}
 	})
 	fields(text, "op", nil, func(string, string, bool) { visit(edits) }) // a JSON patch
@@ -122,18 +107,16 @@ func called(p string, text []byte, visit func(key string)) {
 		if bytes.Contains(text, []byte("from")) {
 			visit(anything)
 		}
-		fields(text, "value", nil, func(_, value string, whole bool) {
-			if whole && isName([]byte(value)) || !whole && value != "" {
-				visit(value)
-			}
-		})
+		fields(text, "value", nil, name)
 	}
 }
+
+// blank are what may be between a field and its value.
+const blank = " \t\r\n\"'\\"
 
 // fields calls visit for each field of a text that is name, or that starts with name and is one of others. value is
 // what nameAt returns.
 func fields(text []byte, name string, others []string, visit func(field, value string, whole bool)) {
-	const blank = " \t\r\n\"'\\"
 	for at := 0; ; {
 		i := bytes.Index(text[at:], []byte(name))
 		if i < 0 {
@@ -171,8 +154,7 @@ func composes(text []byte, kustomization bool) bool {
 // obscures reports whether a text may contain letters of names in another form: in escapes, also those of JSON in a
 // scalar of YAML, in base64, or in an encoding other than UTF-8.
 func obscures(text []byte) bool {
-	wide := bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
-	return wide || encodes(text) || slices.ContainsFunc([]string{`\x`, `\u`, `\U`}, func(escape string) bool {
+	return encodes(text) || slices.ContainsFunc([]string{`\x`, `\u`, `\U`}, func(escape string) bool {
 		return bytes.Contains(text, []byte(escape))
 	})
 }
@@ -193,7 +175,6 @@ func after(text []byte, word string, others ...string) bool {
 // nameAt returns the value after a colon. whole is true for a text in the characters of names. Otherwise the value is
 // the key of naming for what it may become, or empty if it cannot become a name.
 func nameAt(text []byte) (given string, whole bool) {
-	const blank = " \t\r\n\"'\\"
 	text = bytes.TrimLeft(text, blank)
 	for len(text) > 0 && text[0] == '#' {
 		_, text, _ = bytes.Cut(text, []byte("\n"))

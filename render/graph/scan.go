@@ -17,12 +17,6 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// scanner reads files into facts.
-type scanner struct {
-	tree    *tree.Tree
-	options Options
-}
-
 // job is one file to read: for its content and, if folder is set, for what its kustomization names.
 type job struct {
 	path, id string
@@ -34,11 +28,11 @@ type job struct {
 const scanChunk = 2000
 
 // scan reads the kustomizations of the given folders, and the given files. The error is about the repository.
-func (s *scanner) scan(dirs, files []string) (*facts, error) {
+func (g *Graph) scan(dirs, files []string) (*facts, error) {
 	out := &facts{}
 	var jobs []job
 	for _, dir := range dirs {
-		p, e, err := locate(s.tree, dir)
+		p, e, err := locate(g.tree, dir)
 		var twice *doc.Error
 		switch {
 		case errors.As(err, &twice):
@@ -50,7 +44,7 @@ func (s *scanner) scan(dirs, files []string) (*facts, error) {
 		}
 	}
 	for _, p := range files {
-		e, err := s.tree.Entry(p)
+		e, err := g.tree.Entry(p)
 		switch {
 		case errors.Is(err, tree.ErrNotExist) || err == nil && (e.Kind == tree.Dir || e.Kind == tree.Submodule):
 		case err != nil:
@@ -65,7 +59,7 @@ func (s *scanner) scan(dirs, files []string) (*facts, error) {
 		}
 	}
 	for chunk := range slices.Chunk(jobs, scanChunk) {
-		if err := s.read(chunk, out); err != nil {
+		if err := g.read(chunk, out); err != nil {
 			return nil, err
 		}
 	}
@@ -73,19 +67,19 @@ func (s *scanner) scan(dirs, files []string) (*facts, error) {
 }
 
 // read reads files on all processors.
-func (s *scanner) read(jobs []job, out *facts) error {
+func (g *Graph) read(jobs []job, out *facts) error {
 	ids := make([]string, len(jobs))
 	for i, j := range jobs {
 		ids[i] = j.id
 	}
-	contents := s.tree.Blobs(ids)
+	contents := g.tree.Blobs(ids)
 	workers := min(runtime.GOMAXPROCS(0), len(jobs))
 	parts := make([]facts, workers)
 	var all errgroup.Group
 	for w := range workers {
 		all.Go(func() error {
 			for i := w; i < len(jobs); i += workers {
-				if err := s.one(jobs[i], contents[i], &parts[w]); err != nil {
+				if err := g.one(jobs[i], contents[i], &parts[w]); err != nil {
 					return err
 				}
 			}
@@ -99,10 +93,10 @@ func (s *scanner) read(jobs []job, out *facts) error {
 	return err
 }
 
-func (s *scanner) one(j job, c tree.Content, out *facts) error {
+func (g *Graph) one(j job, c tree.Content, out *facts) error {
 	if j.link {
 		out.add(folders, linked, j.folder)
-		c.Data, _, c.Err = s.tree.ReadFile(j.path)
+		c.Data, _, c.Err = g.tree.ReadFile(j.path)
 	}
 	var large *tree.TooLargeError
 	if c.Err != nil && !errors.As(c.Err, &large) && !errors.Is(c.Err, tree.ErrNotExist) {
@@ -110,23 +104,23 @@ func (s *scanner) one(j job, c tree.Content, out *facts) error {
 	}
 	switch {
 	case j.folder == "" && c.Err == nil:
-		s.words(j.path, c.Data, out)
+		g.words(j.path, c.Data, out)
 	case j.folder != "" && c.Err != nil:
 		out.add(folders, broken, j.folder)
 	case j.folder != "":
-		f, err := kustomization.Parse(j.path, c.Data, s.options.Limits)
+		f, err := kustomization.Parse(j.path, c.Data, g.options.Limits)
 		if err != nil {
 			out.add(folders, broken, j.folder)
 			return nil
 		}
-		return s.link(f, out)
+		return g.link(f, out)
 	}
 	return nil
 }
 
 // link records what a kustomization names. A missing path is recorded as written, so that a change that adds it reaches
 // the kustomization.
-func (s *scanner) link(f *kustomization.File, out *facts) error {
+func (g *Graph) link(f *kustomization.File, out *facts) error {
 	traits := map[string]bool{component: f.Component, odd: changesKinds(f), bringing: len(f.Helm) > 0, plugin: len(f.Helm) > 0}
 	configurations := f.Helm
 	if _, globals := doc.Field(f.Node, "helmGlobals"); globals != nil {
@@ -134,7 +128,7 @@ func (s *scanner) link(f *kustomization.File, out *facts) error {
 	}
 	for _, in := range f.Inline {
 		if in.Role == kustomization.Plugin {
-			documents, _ := doc.Parse(f.Path, []byte(in.Node.Value), s.options.Limits)
+			documents, _ := doc.Parse(f.Path, []byte(in.Node.Value), g.options.Limits)
 			configurations, traits[plugin] = append(slices.Clone(configurations), documents...), true
 		}
 	}
@@ -154,10 +148,10 @@ func (s *scanner) link(f *kustomization.File, out *facts) error {
 			continue
 		}
 		targets := []string{named}
-		real, _, err := s.tree.Lookup(named)
+		real, _, err := g.tree.Lookup(named)
 		switch {
 		case errors.Is(err, tree.ErrNotExist):
-			traits[linked] = traits[linked] || s.throughLink(named)
+			traits[linked] = traits[linked] || g.throughLink(named)
 		case err != nil:
 			return err
 		case real != named:
@@ -244,31 +238,23 @@ func changesKinds(f *kustomization.File) bool {
 }
 
 // throughLink reports whether a path that does not exist contains a symlink.
-func (s *scanner) throughLink(p string) bool {
+func (g *Graph) throughLink(p string) bool {
 	for ; p != "."; p = path.Dir(p) {
-		if e, err := s.tree.Entry(p); err == nil && e.Kind == tree.Symlink {
+		if e, err := g.tree.Entry(p); err == nil && e.Kind == tree.Symlink {
 			return true
 		}
 	}
 	return false
 }
 
+// Generators are the fields of a kustomization that generate objects, by their kind. Do not change them.
+var Generators = map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"}
+
 // words records the words in a file for Mentions.
-func (s *scanner) words(p string, data []byte, out *facts) {
-	text := Plain(p, data, s.options.Limits)
+func (g *Graph) words(p string, data []byte, out *facts) {
+	text := Plain(p, data, g.options.Limits)
 	holds := func(word string) bool { return bytes.Contains(text, []byte(word)) }
-	seen := map[string]bool{}
-	add := func(word string) {
-		switch {
-		case seen[word] || len(seen) > maxWords:
-		case len(seen) == maxWords: // the file counts as containing every word
-			seen[word] = true
-			out.add(mentions, link, p)
-		default:
-			seen[word] = true
-			out.add(mentions, word, p)
-		}
-	}
+	add := out.limited(mentions, link, p) // beyond the limit, the file counts as containing every word
 	values(text, func(word string) {
 		add(word)
 		for _, suffix := range []string{"List", "Generator"} { // items of a list, and objects of a generator, have the kind itself
@@ -277,17 +263,17 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 			}
 		}
 	})
-	s.names(p, data, out)
+	called(p, data, out.limited(naming, anything, p))
 	built := kustomization.IsFileName(p)
-	for kind, field := range map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"} {
+	for kind, field := range Generators {
 		if built && holds(field) {
 			add(kind)
 		}
 	}
-	if !built && slices.ContainsFunc(s.options.Marks, holds) {
+	if !built && slices.ContainsFunc(g.options.Marks, holds) {
 		out.add(mentions, marked, p)
 	}
-	for _, n := range s.options.Notes {
+	for _, n := range g.options.Notes {
 		if built && !n.Built || len(n.Marks) > 0 && !slices.ContainsFunc(n.Marks, holds) {
 			continue
 		}
@@ -368,15 +354,16 @@ func escapes(data []byte) bool {
 	return false
 }
 
-// encodes reports whether a scalar may be in base64, because of its tag (https://yaml.org/type/binary.html).
+// encodes reports whether the text is not in UTF-8, or a scalar may be in base64, because of its tag
+// (https://yaml.org/type/binary.html).
 func encodes(data []byte) bool {
-	return bytes.Contains(data, []byte("!binary")) || bytes.Contains(data, []byte(":binary"))
+	_, wide := doc.Narrow(data[:min(len(data), 2)])
+	return wide || bytes.Contains(data, []byte("!binary")) || bytes.Contains(data, []byte(":binary"))
 }
 
 // IsPlain reports whether the bytes of a file have the text of each of its scalars.
 func IsPlain(data []byte) bool {
-	wide := bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
-	return !wide && !escapes(data) && !encodes(data)
+	return !escapes(data) && !encodes(data)
 }
 
 // Plain returns a text in which each scalar of a file can be searched. If scalars may have escapes or base64, or the

@@ -57,6 +57,20 @@ func (f *facts) add(r relation, key string, values ...string) {
 	f[r][key] = append(f[r][key], values...)
 }
 
+// limited returns a function that adds a path to each key once, and to the key beyond for those above maxWords.
+func (f *facts) limited(r relation, beyond, p string) func(key string) {
+	seen := map[string]bool{}
+	return func(key string) {
+		if seen[key] || len(seen) > maxWords {
+			return
+		}
+		if seen[key] = true; len(seen) > maxWords {
+			key = beyond
+		}
+		f.add(r, key, p)
+	}
+}
+
 func (f *facts) merge(other *facts) {
 	for r, m := range other {
 		for key, values := range m {
@@ -97,15 +111,9 @@ func encode(f *facts) []byte {
 			}
 		}
 	}
-	names := make([]string, 0, len(seen))
-	size := 0
-	for name := range seen {
-		names = append(names, name)
-		size += len(name)
-	}
-	slices.Sort(names)
-	out := make([]byte, 0, size+16*len(names))
-	out = append(out, magic...)
+	names := slices.Sorted(maps.Keys(seen))
+	text := strings.Join(names, "")
+	out := append(make([]byte, 0, len(text)+16*len(names)), magic...)
 	put := func(n int) { out = binary.LittleEndian.AppendUint32(out, uint32(n)) }
 	put(len(names))
 	at := 0
@@ -140,10 +148,7 @@ func encode(f *facts) []byte {
 			put(int(v))
 		}
 	}
-	for _, name := range names {
-		out = append(out, name...)
-	}
-	return out
+	return append(out, text...)
 }
 
 var errSnapshot = errors.New("the index cannot be read")

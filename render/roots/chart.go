@@ -1,6 +1,7 @@
 package roots
 
 import (
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -38,7 +39,7 @@ func (x *Index) ChartAround(dir string) string {
 }
 
 // touchedCharts returns the folders of the charts that contain changed paths.
-func touchedCharts(x *Index, changed, links []string) map[string]bool {
+func touchedCharts(x *Index, changed, links []string) []string {
 	dirs := map[string]bool{}
 	for _, p := range append(x.aliases(changed, links), changed...) {
 		for _, dir := range Upwards(path.Dir(p)) {
@@ -47,22 +48,17 @@ func touchedCharts(x *Index, changed, links []string) map[string]bool {
 			}
 		}
 	}
-	return dirs
+	return slices.Collect(maps.Keys(dirs))
 }
 
 // charts returns the folders that have a chart which is not inside another chart, and which no kustomization inflates.
-func charts(x *Index, dirs map[string]bool) []string {
-	var list []string
-	for dir := range dirs {
-		if real, _, err := x.Tree().Lookup(dir); err != nil || real != dir {
-			continue // the target of the symlink is the root
-		}
-		if x.HasChart(dir) && !inChart(x, dir) && !x.concealed(path.Join(dir, "Chart.yaml")) &&
-			!isLibrary(x, dir) && !slices.ContainsFunc(x.InflatedBy(dir), x.IsLive) {
-			list = append(list, dir)
-		}
-	}
-	return list
+func charts(x *Index, dirs []string) []string {
+	return slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool {
+		real, _, err := x.Tree().Lookup(dir)
+		return err != nil || real != dir || // the target of the symlink is the root
+			!x.HasChart(dir) || inChart(x, dir) || x.concealed(path.Join(dir, "Chart.yaml")) ||
+			isLibrary(x, dir) || slices.ContainsFunc(x.InflatedBy(dir), x.IsLive)
+	})
 }
 
 // isLibrary reports whether a chart is a library, which has no resources and cannot be installed.
@@ -103,22 +99,20 @@ func (x *Index) isReadByTemplates(p string) bool {
 }
 
 // readByTemplates returns what matches the files that the templates of a chart read.
-func (x *Index) readByTemplates(chart string) (list []*regexp.Regexp) {
-	if known, ok := x.chartReads.Load(chart); ok {
-		return known.([]*regexp.Regexp)
-	}
-	var files []string
-	filesBelow(x.Tree(), path.Join(chart, "templates"), &files)
-	for _, file := range files {
-		data, _, _ := x.Tree().ReadFile(file) // a template that cannot be read is an error of the chart
-		for _, m := range reading.FindAllSubmatch(data, -1) {
-			if re, err := Glob(path.Join(chart, string(m[1]))); err == nil {
-				list = append(list, re)
+func (x *Index) readByTemplates(chart string) []*regexp.Regexp {
+	return x.chartReads.Get(chart, func() (list []*regexp.Regexp) {
+		var files []string
+		filesBelow(x.Tree(), path.Join(chart, "templates"), &files)
+		for _, file := range files {
+			data, _, _ := x.Tree().ReadFile(file) // a template that cannot be read is an error of the chart
+			for _, m := range reading.FindAllSubmatch(data, -1) {
+				if re, err := Glob(path.Join(chart, string(m[1]))); err == nil {
+					list = append(list, re)
+				}
 			}
 		}
-	}
-	x.chartReads.Store(chart, list)
-	return list
+		return list
+	})
 }
 
 // holdsObjects reports whether a file contains objects for a cluster, or cannot be read.
@@ -131,11 +125,8 @@ func (x *Index) holdsObjects(p string) bool {
 
 // HasChart reports whether a folder has a Helm chart.
 func (x *Index) HasChart(dir string) bool {
-	if known, ok := x.chartFolders.Load(dir); ok {
-		return known.(bool)
-	}
-	e, err := x.Tree().Entry(path.Join(dir, "Chart.yaml"))
-	has := err == nil && (e.Kind == tree.File || e.Kind == tree.Symlink)
-	x.chartFolders.Store(dir, has)
-	return has
+	return x.chartFolders.Get(dir, func() bool {
+		e, err := x.Tree().Entry(path.Join(dir, "Chart.yaml"))
+		return err == nil && (e.Kind == tree.File || e.Kind == tree.Symlink)
+	})
 }

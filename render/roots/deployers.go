@@ -2,6 +2,7 @@ package roots
 
 import (
 	"bytes"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -49,7 +51,7 @@ type Deploying struct {
 	Linked func() []string
 
 	index    *Index
-	shaping  sync.Map // by path: results of Shaping
+	shaping  env.Memo[string, [2][]Root] // by path: results of Shaping
 	printing func() printing
 	variable func() []*regexp.Regexp
 }
@@ -87,18 +89,17 @@ func deployerNotes(limits doc.Limits) graph.Notes {
 func noteDeployer(n *yaml.Node, note func(string)) bool {
 	kind := doc.Text(n, "kind")
 	group, _, _ := strings.Cut(doc.Text(n, "apiVersion"), "/")
-	switch flux := strings.HasSuffix(group, "fluxcd.io"); {
-	case group == "argoproj.io" && (kind == "Application" || kind == "ApplicationSet"):
-		note(anyFolder)
-		return true
-	case group == "kustomize.toolkit.fluxcd.io" && kind == "Kustomization", group == "helm.toolkit.fluxcd.io" && kind == "HelmRelease":
-		note(anyFolder)
+	deploys, flux := gitops.Deploys(group, kind), strings.HasSuffix(group, "fluxcd.io")
+	switch {
+	case deploys && flux:
 		note(ofFlux)
-		return true
+		fallthrough
+	case deploys:
+		note(anyFolder)
 	case flux:
 		note(kind)
 	}
-	return false
+	return deploys
 }
 
 // Has reports whether a file has objects that deploy something.
@@ -131,18 +132,13 @@ func (d *Deploying) findLinked() (list []string) {
 			if err != nil || !graph.IsManifestName(p) {
 				continue
 			}
-			if graph.IsManifestName(at) && !hidden(at) {
-				if d.Has(at) {
-					list = append(list, p)
-				}
-				continue
-			}
-			if data, _, err := d.index.Tree().ReadFile(p); err == nil {
-				deploys := false
+			deploys := d.Has(at)
+			if !graph.IsManifestName(at) || hidden(at) {
+				data, _, _ := d.index.Tree().ReadFile(p) // what cannot be read has no objects
 				notes.Read(p, data, func(key string) { deploys = deploys || key == anyFolder })
-				if deploys {
-					list = append(list, p)
-				}
+			}
+			if deploys {
+				list = append(list, p)
 			}
 		}
 	}
@@ -156,7 +152,7 @@ func (d *Deploying) Including() map[string]bool {
 	for _, p := range d.Files() {
 		taking = append(taking, d.index.IncludedBy(p)...)
 	}
-	return setOf(d.index.Ancestors(setOf(taking)))
+	return setOf(d.index.Ancestors(taking...))
 }
 
 // Matches reports whether a glob matches a file with objects of Argo CD or Flux.
@@ -179,23 +175,12 @@ func (d *Deploying) DropsLocalConfig(p string) bool {
 	return slices.ContainsFunc(d.index.IncludedBy(p), d.index.IsLive)
 }
 
-// generator returns the field of a kustomization that generates objects of a kind, empty for other kinds.
-func generator(kind string) string {
-	switch kind {
-	case "ConfigMap":
-		return "configMapGenerator"
-	case "Secret":
-		return "secretGenerator"
-	}
-	return ""
-}
-
 // IsValuesSource reports whether objects of a kind contain values for other objects.
-func IsValuesSource(kind string) bool { return generator(kind) != "" }
+func IsValuesSource(kind string) bool { return graph.Generators[kind] != "" }
 
 // Generating lists the roots with a kustomization that may generate a ConfigMap or Secret with one of some names.
 func (d *Deploying) Generating(kind string, names []string) []Root {
-	dirs := map[string]bool{}
+	var dirs []string
 	for _, p := range d.index.Mentions(kind) {
 		if !kustomization.IsFileName(p) {
 			continue
@@ -205,11 +190,11 @@ func (d *Deploying) Generating(kind string, names []string) []Root {
 		if f == nil || err != nil {
 			continue
 		}
-		for _, item := range doc.Items(f.Node, generator(kind)) {
+		for _, item := range doc.Items(f.Node, graph.Generators[kind]) {
 			// The requested name may end with a hash, or have a prefix or suffix of an overlay.
 			own := doc.Text(item, "name")
 			if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, own) }) {
-				dirs[dir] = true
+				dirs = append(dirs, dir)
 			}
 		}
 	}
@@ -242,7 +227,7 @@ func (d *Deploying) findPrinting() (out printing) {
 		out.inflating = append(out.inflating, x.InflatedBy(dir)...)
 	}
 	slices.Sort(out.inflating)
-	for _, dir := range charts(x, dirs) {
+	for _, dir := range charts(x, slices.Collect(maps.Keys(dirs))) {
 		out.charts = append(out.charts, Root{Path: dir, Kind: Chart})
 	}
 	out.charts = x.Chosen(out.charts)
@@ -272,10 +257,7 @@ func (d *Deploying) findVariablePaths() (list []*regexp.Regexp) {
 		for node := range doc.Objects(documents) {
 			group, _, _ := strings.Cut(doc.Text(node, "apiVersion"), "/")
 			_, spec := doc.Field(node, "spec")
-			if group != "kustomize.toolkit.fluxcd.io" {
-				continue
-			}
-			if folder := variableFolder(doc.Text(spec, "path")); folder != nil {
+			if folder := variableFolder(doc.Text(spec, "path")); folder != nil && group == "kustomize.toolkit.fluxcd.io" {
 				list = append(list, folder)
 			}
 		}
@@ -323,51 +305,32 @@ func hasAny(f *kustomization.File, fields ...string) bool {
 // Shaping lists the roots that change the content of a file. If there are any, plain lists the roots that include it
 // unchanged.
 func (d *Deploying) Shaping(p string) (shaping, plain []Root) {
-	known, ok := d.shaping.Load(p)
-	if !ok {
-		shaping, plain = d.findShaping(p)
-		known, _ = d.shaping.LoadOrStore(p, [2][]Root{shaping, plain})
-	}
-	list := known.([2][]Root)
+	list := d.shaping.Get(p, func() [2][]Root { return d.findShaping(p) })
 	return slices.Clip(list[0]), slices.Clip(list[1])
 }
 
-func (d *Deploying) findShaping(p string) (shaping, plain []Root) {
-	taking := map[string]bool{}
-	for _, dir := range d.index.IncludedBy(p) {
-		if d.index.IsLive(dir) {
-			taking[dir] = true
-		}
-	}
-	if len(taking) == 0 {
-		return nil, nil
-	}
+func (d *Deploying) findShaping(p string) (none [2][]Root) {
+	taking := slices.DeleteFunc(d.index.IncludedBy(p), func(dir string) bool { return !d.index.IsLive(dir) })
 	var more []string
 	if d.index.MentionsIn(p, "HelmRelease") { // its chart is rendered for its namespace
 		more = []string{"namespace"}
 	}
-	shapes := map[string]bool{}
-	for _, dir := range d.index.Ancestors(taking) {
-		if d.Shapes(dir, more...) {
-			shapes[dir] = true
-		}
-	}
-	shaping = d.index.rootsOver(shapes)
-	plain = slices.DeleteFunc(d.index.rootsOver(taking), func(r Root) bool { return slices.Contains(shaping, r) })
+	unchanged := func(dir string) bool { return !d.Shapes(dir, more...) }
+	shaping := d.index.rootsOver(slices.DeleteFunc(d.index.Ancestors(taking...), unchanged))
 	if len(shaping) == 0 {
-		return nil, nil
+		return none
 	}
-	return shaping, plain
+	return [2][]Root{shaping, slices.DeleteFunc(d.index.rootsOver(taking), func(r Root) bool { return slices.Contains(shaping, r) })}
 }
 
 // OddRoots lists the roots whose objects may have kinds that no manifest contains: patches change them (see
 // graph.Graph.Odd), or a chart prints them.
 func (d *Deploying) OddRoots() []Root {
-	return d.index.rootsOver(setOf(append(d.index.Odd(), d.printing().inflating...)))
+	return d.index.rootsOver(append(d.index.Odd(), d.printing().inflating...))
 }
 
 // rootsOver lists the kustomizations that are roots and are or include one of some folders.
-func (x *Index) rootsOver(dirs map[string]bool) (list []Root) {
+func (x *Index) rootsOver(dirs []string) (list []Root) {
 	for _, dir := range x.TopLevel(dirs, x.Selects) {
 		list = append(list, Root{Path: dir})
 	}

@@ -1,6 +1,7 @@
 package roots
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -21,12 +22,12 @@ type kind struct {
 	// file reports whether a file with this name can make its folder a root.
 	file func(p string) bool
 	// touched returns the folders whose root may be affected by a change of paths. links are the symlinks among these.
-	touched func(x *Index, changed, links []string) map[string]bool
+	touched func(x *Index, changed, links []string) []string
 	// among returns the roots among the given folders, and the roots that include one of them.
-	among func(x *Index, dirs map[string]bool) []string
+	among func(x *Index, dirs []string) []string
 }
 
-func (k kind) append(list []Root, x *Index, dirs map[string]bool) []Root {
+func (k kind) append(list []Root, x *Index, dirs []string) []Root {
 	for _, dir := range k.among(x, dirs) {
 		list = append(list, Root{Path: dir, Kind: k.Kind})
 	}
@@ -63,10 +64,10 @@ func (x *Index) owner(dir string) Kind {
 
 // topLevel returns the kustomizations that are or include one of some folders, and that no other kustomization
 // includes.
-func topLevel(x *Index, dirs map[string]bool) []string { return x.TopLevel(dirs, x.Selects) }
+func topLevel(x *Index, dirs []string) []string { return x.TopLevel(dirs, x.Selects) }
 
 // touchedFolders returns the folders whose unreferenced manifests may be affected by a change of paths.
-func touchedFolders(x *Index, changed, links []string) map[string]bool {
+func touchedFolders(x *Index, changed, links []string) []string {
 	dirs := map[string]bool{}
 	for _, p := range append(x.aliases(changed, links), changed...) {
 		dir := path.Dir(p)
@@ -75,18 +76,12 @@ func touchedFolders(x *Index, changed, links []string) map[string]bool {
 			dirs[dir] = true
 		}
 	}
-	return dirs
+	return slices.Collect(maps.Keys(dirs))
 }
 
 // folders returns the folders that have unreferenced manifests.
-func folders(x *Index, dirs map[string]bool) []string {
-	var list []string
-	for dir := range dirs {
-		if len(x.manifests(dir, 1)) > 0 {
-			list = append(list, dir)
-		}
-	}
-	return list
+func folders(x *Index, dirs []string) []string {
+	return slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool { return len(x.manifests(dir, 1)) == 0 })
 }
 
 // Files lists the manifests of a root that is a folder, sorted. A root with a kustomization has none.
@@ -195,12 +190,7 @@ func (x *Index) Excluded(changed, links []string) []Root {
 	if len(x.filter.exclude) == 0 {
 		return nil
 	}
-	dead := map[string]bool{}
-	for dir := range x.Touched(changed, links) {
-		if !x.IsLive(dir) {
-			dead[dir] = true
-		}
-	}
+	dead := slices.DeleteFunc(x.Touched(changed, links), x.IsLive)
 	var list []Root
 	everything := func(string) bool { return true }
 	for _, dir := range x.TopLevel(dead, everything) {
@@ -234,16 +224,13 @@ func (x *Index) isData(p string) bool {
 
 // onlyData reports whether all manifests of a folder are data. It is true where there are none.
 func (x *Index) onlyData(dir string) bool {
-	known, ok := x.dataFolders.Load(dir)
-	if !ok {
+	return x.dataFolders.Get(dir, func() bool {
 		entries, _ := x.Tree().ReadDir(dir) // nil where the folder does not exist
-		known = !slices.ContainsFunc(entries, func(e tree.Entry) bool {
+		return !slices.ContainsFunc(entries, func(e tree.Entry) bool {
 			p := path.Join(dir, e.Name)
 			return e.Kind != tree.Dir && graph.IsManifestName(p) && x.holdsObjects(p) && !x.isDataOfOne(p)
 		})
-		x.dataFolders.Store(dir, known)
-	}
-	return known.(bool)
+	})
 }
 
 // isDataOfOne reports whether a live kustomization in a folder above uses a file as data of a generator.
@@ -261,25 +248,19 @@ func (x *Index) isDataOfOne(p string) bool {
 // Declaring lists the kustomizations that are roots and may have objects of a kind, and the manifests that may have
 // such objects and are part of their folder's root, both sorted. What objects of Argo CD and Flux deploy is not listed.
 func (x *Index) Declaring(kind string) (kustomizations []Root, files []string) {
-	dirs := map[string]bool{}
+	var dirs []string
 	for _, p := range x.Mentions(kind) {
 		switch {
 		case kustomization.IsFileName(p):
-			dirs[path.Dir(p)] = true
+			dirs = append(dirs, path.Dir(p))
 		case x.Unreferenced(p):
 			files = append(files, p)
 		default:
-			for _, dir := range x.IncludedBy(p) {
-				dirs[dir] = true
-			}
+			dirs = append(dirs, x.IncludedBy(p)...)
 		}
 	}
-	for dir := range dirs {
-		if !x.IsLive(dir) {
-			delete(dirs, dir)
-		}
-	}
-	kustomizations = x.rootsOver(dirs)
+	slices.Sort(dirs)
+	kustomizations = x.rootsOver(slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return !x.IsLive(dir) }))
 	slices.SortFunc(kustomizations, Compare)
 	return kustomizations, files
 }
@@ -318,5 +299,5 @@ func (x *Index) Included(dir string) (dirs, files []string) {
 // Includes reports whether a root includes the kustomization of another root, which may be of an earlier or later tree.
 func (x *Index) Includes(root, part Root) bool {
 	return root.Kind == Kustomization && part.Kind == Kustomization && root.Path != part.Path &&
-		slices.Contains(x.Ancestors(map[string]bool{part.Path: true}), root.Path)
+		slices.Contains(x.Ancestors(part.Path), root.Path)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
+	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -31,19 +32,14 @@ func (c *contents) aimed(dir, p string) bool {
 		return false // the kustomization is not built, either
 	}
 	has := c.content(dir)
-	for _, item := range doc.Items(f.Node, "patchesStrategicMerge") {
-		if c.names(f, item, p) && has.any(c.index.identities(p)) {
-			return true
-		}
-	}
-	for _, field := range []string{"patches", "patchesJson6902"} {
+	for _, field := range []string{"patchesStrategicMerge", "patches", "patchesJson6902"} {
 		for _, item := range doc.Items(f.Node, field) {
-			_, named := doc.Field(item, "path")
-			if !c.names(f, named, p) {
-				continue
+			named := item
+			if field != "patchesStrategicMerge" {
+				_, named = doc.Field(item, "path")
 			}
-			if _, target := doc.Field(item, "target"); target != nil && has.selected(target) ||
-				target == nil && has.any(c.index.identities(p)) {
+			if _, target := doc.Field(item, "target"); c.names(f, named, p) &&
+				(target != nil && has.selected(target) || target == nil && has.any(c.index.identities(p))) {
 				return true
 			}
 		}
@@ -111,7 +107,7 @@ func (c *contents) contentOf(dir string, above map[string]bool) *content {
 		}
 		out.open = out.open || ref.Role == kustomization.Plugin
 	}
-	for field, kind := range map[string]string{"configMapGenerator": "ConfigMap", "secretGenerator": "Secret"} {
+	for kind, field := range graph.Generators {
 		for _, item := range doc.Items(f.Node, field) {
 			out.list = append(out.list, identity{GVK: resid.Gvk{Version: "v1", Kind: kind}, Name: doc.Text(item, "name"),
 				Namespace: doc.Text(item, "namespace"), labeled: true})

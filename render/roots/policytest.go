@@ -138,13 +138,10 @@ func (t PolicyTests) owner(prefix, p string) string {
 
 // owns reports whether a folder with a test, and the folders below, contain nothing but test files.
 func (t PolicyTests) owns(dir string) bool {
-	known, ok := t.index.testFolders.Load(dir)
-	if !ok {
+	return t.index.testFolders.Get(dir, func() bool {
 		before := t.index.options.Before
-		known = dir != "." && !t.holdsOther(dir) && (before == nil || !before.PolicyTests().holdsOther(dir))
-		t.index.testFolders.Store(dir, known)
-	}
-	return known.(bool)
+		return dir != "." && !t.holdsOther(dir) && (before == nil || !before.PolicyTests().holdsOther(dir))
+	})
 }
 
 // holdsOther reports whether a folder, or one below it, contains something for a cluster that no test names.

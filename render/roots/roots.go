@@ -5,24 +5,94 @@
 // chart. In doubt a change touches a root: an unneeded rendering costs time, but a missing one makes the check wrong.
 //
 // To add a kind of root:
-//   - root.go: its constant and name;
+//   - roots.go: its constant and name;
 //   - kinds.go: its row, with functions that say whose files are its own, which folders a change touches and which of
 //     them are roots. InFolders, IsRoot, Touching, Files, Manifest and Unread follow from the rows;
-//   - what an object deploys has no row: KindOf in root.go, and package deploy where it is not a folder's own root;
+//   - what an object deploys has no row: KindOf in roots.go, and package deploy where it is not a folder's own root;
 //   - if files must be found by their content (as a policy test names resources): one more graph.Notes in Open;
 //   - render: its case in Renderer.once.
 package roots
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"path"
+	"regexp"
 	"slices"
-	"sync"
+	"strings"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/tree"
 )
+
+// Kind is what a root is. The zero value is a kustomization.
+type Kind uint8
+
+// The kinds of roots. The first three are folders of their own (see kinds). The others are deployed by an object of
+// Argo CD or Flux (see KindOf).
+const (
+	Kustomization     Kind = iota
+	Folder                 // manifests without a kustomization
+	Chart                  // the folder of a Helm chart
+	Application            // of Argo CD
+	ApplicationSet         // what one of Argo CD generates
+	FluxKustomization      // a Kustomization of Flux
+	HelmRelease            // of Flux
+)
+
+var kindNames = [...]string{"Kustomization", "Folder", "Chart", "Application", "ApplicationSet", "FluxKustomization",
+	"HelmRelease"}
+
+// IsKindName reports whether a text is the name of a kind.
+func IsKindName(name string) bool { return slices.Contains(kindNames[:], name) }
+
+// String returns the name of a kind.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("Kind(%d)", k)
+}
+
+// ChartEntryKind is the kind of the object that a ChartEntry stands for.
+const ChartEntryKind = "Chart"
+
+// KindOf returns the kind of the roots that an object of a kind deploys.
+func KindOf(object string) Kind {
+	if i := slices.Index(kindNames[:], object); i > 0 {
+		return Kind(i)
+	}
+	return FluxKustomization // of which Flux calls the kind Kustomization
+}
+
+// Root is one thing that is deployed as a whole. It is comparable: the same root of two trees is equal.
+type Root struct {
+	Path   string // folder, "." for the top
+	Kind   Kind
+	Object string // identifies the object of Argo CD or Flux that deploys the folder in its own way; empty: deployed as it is
+}
+
+// Name returns the name of a root for people: its path, or KIND/NAMESPACE/NAME of the object that deploys it, or
+// PATH@VALUES for a ChartEntry. It may not be unique: see deploy.Set.List.
+func (r Root) Name() string {
+	if r.Object == "" {
+		return r.Path
+	}
+	if r.Kind == Chart {
+		return r.Path + "@" + gitops.NameOf(r.Object)
+	}
+	return r.Kind.String() + "/" + gitops.NameOf(r.Object)
+}
+
+// Compare orders roots by path. In a folder, a kustomization comes before plain manifests, and both before what objects
+// of Argo CD and Flux deploy.
+func Compare(a, b Root) int {
+	return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Object, b.Object), cmp.Compare(a.Kind, b.Kind))
+}
 
 // Options choose what counts as a root.
 type Options struct {
@@ -64,10 +134,10 @@ type Index struct {
 	filter       *filter
 	unrestricted bool
 	contents     contents
-	testFolders  sync.Map // by folder: bool, see PolicyTests.owns
-	dataFolders  sync.Map // by folder: bool, see onlyData
-	chartFolders sync.Map // by folder: bool, see HasChart
-	chartReads   sync.Map // by folder: []*regexp.Regexp, see readByTemplates
+	testFolders  env.Memo[string, bool]             // by folder: see PolicyTests.owns
+	dataFolders  env.Memo[string, bool]             // by folder: see onlyData
+	chartFolders env.Memo[string, bool]             // by folder: see HasChart
+	chartReads   env.Memo[string, []*regexp.Regexp] // by folder: see readByTemplates
 
 	Deploying *Deploying
 }
@@ -147,31 +217,25 @@ func (x *Index) RepoNames() gitops.RepoNames {
 func (x *Index) Options() Options { return x.options }
 
 // InFolders lists the roots in the folders of the tree, sorted. It reads the whole tree.
-func (x *Index) InFolders() []Root {
-	rows := kinds()
-	dirs := make([]map[string]bool, len(rows))
-	for i := range rows {
-		dirs[i] = map[string]bool{}
-	}
+func (x *Index) InFolders() (list []Root) {
+	var paths []string
 	// The repository remembers a read error (see tree.Objects.Err).
 	_ = x.Tree().Walk(func(p string, _ tree.Entry) error {
-		for i, k := range rows {
-			if k.file(p) {
-				dirs[i][path.Dir(p)] = true
-			}
-		}
+		paths = append(paths, p)
 		return nil
 	})
-	for _, p := range x.aliases(nil, x.Links()) {
-		for i, k := range rows {
-			if k.Kind == Folder && k.file(p) {
-				dirs[i][path.Dir(p)] = true
+	for _, k := range kinds() {
+		dirs := map[string]bool{}
+		all := slices.Clip(paths)
+		if k.Kind == Folder {
+			all = append(all, x.aliases(nil, x.Links())...)
+		}
+		for _, p := range all {
+			if k.file(p) {
+				dirs[path.Dir(p)] = true
 			}
 		}
-	}
-	var list []Root
-	for i, k := range rows {
-		list = k.append(list, x, dirs[i])
+		list = k.append(list, x, slices.Collect(maps.Keys(dirs)))
 	}
 	return x.Chosen(list)
 }
@@ -196,7 +260,7 @@ func (x *Index) FoldersAround(changed, links []string) []string {
 func (x *Index) IsRoot(root Root) bool {
 	for _, k := range kinds() {
 		if k.Kind == root.Kind {
-			return slices.Contains(k.among(x, map[string]bool{root.Path: true}), root.Path)
+			return slices.Contains(k.among(x, []string{root.Path}), root.Path)
 		}
 	}
 	return false
