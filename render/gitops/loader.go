@@ -262,6 +262,11 @@ func brokenOr(layer Layer, err error) error {
 		e.Unknown = true
 		return e
 	}
+	if large, ok := errors.AsType[*tree.TooLargeError](err); ok {
+		e := brokenAt(layer.Where, "the values file %.200q %s", layer.File, large)
+		e.Unknown = true
+		return e
+	}
 	return brokenAt(layer.Where, "the values file %.200q is not there", layer.File)
 }
 

@@ -228,12 +228,12 @@ func fromYAML[T any](text string) (T, error) {
 	return v, nil
 }
 
+// sortedKeys lists the keys of maps, each in order, which Argo CD lists in any.
 func sortedKeys(all ...map[string]any) []string {
 	list := []string{}
 	for _, m := range all {
-		list = slices.AppendSeq(list, maps.Keys(m))
+		list = append(list, slices.Sorted(maps.Keys(m))...)
 	}
-	slices.Sort(list)
 	return list
 }
 

@@ -99,6 +99,7 @@ func TestFunctionsOfArgoCD(t *testing.T) {
 		`{{ range $i, $x := uniq (until 1500) }}{{ if eq $i 1499 }}n{{ $x }}{{ end }}{{ end }}`: "n1499",
 		`{{ slugify 23 .name }}`: "feature-my-branch-1", `{{ normalize .name }}`: "feature-my-branch.1",
 		`{{ keys .path .labels }}{{ values .labels | len }}`: "[path segments x y]2",
+		`{{ keys (dict "b" 1 "c" 2) (dict "a" 1) }}`:         "[b c a]",
 		`{{ (index (fromYamlArray "[a, b: 1]") 1).b }}`:      "1", `{{ toYaml (dict "a" 1) }}`: "a: 1",
 		`{{ (fromYaml "a: [1]") }}`: "map[a:[1]]", `{{ fromYaml "[a]" }}`: "!", `{{ fromYaml "a: [" }}`: "!",
 		`{{ slugify true "x" }}`: "!",

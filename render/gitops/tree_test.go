@@ -115,3 +115,10 @@ func one(t testing.TB, archive string) (files, *Deployment) {
 
 // String is used in messages of failing tests.
 func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column) }
+
+// largeFiles has files that are too large.
+type largeFiles struct{ files }
+
+func (f largeFiles) ReadFile(string) ([]byte, string, error) {
+	return nil, "", &tree.TooLargeError{Size: 2, Limit: 1}
+}

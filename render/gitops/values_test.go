@@ -371,6 +371,10 @@ func TestChartValues(t *testing.T) {
 	if v, err := d.Release.ChartValues(f, nil); err == nil || !strings.Contains(err.Error(), "is not there") {
 		t.Errorf("a values file without a name: %v, %v", v, err)
 	}
+	var large *doc.Error
+	if _, err := d.Release.ChartValues(largeFiles{f}, nil); !errors.As(err, &large) || !large.Unknown || !strings.Contains(err.Error(), "more than the limit") {
+		t.Errorf("a values file that is too large: %v", err)
+	}
 	if v, err := (&Release{}).ChartValues(f, nil); v != nil || err != nil {
 		t.Error("a chart's own values do not count")
 	}
