@@ -183,6 +183,11 @@ func (p place) scalar() (doc.Spot, bool) {
 func (p place) replace(was string, value any) *doc.Edit {
 	s, ok := p.scalar()
 	var old, have any
+	if ok && was == "" {
+		if v := doc.Value(s.Node, true); v == false || v == int64(0) { // the API server drops it
+			return p.set(s, s.Pointer, value)
+		}
+	}
 	if !ok || was == "" || yaml.Unmarshal([]byte(was), &old) != nil || s.Node.Decode(&have) != nil {
 		return nil
 	}

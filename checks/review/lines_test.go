@@ -33,6 +33,7 @@ const source = `spec:
   tag: !!bool "true"
   used: [&x true, *x]
 literals: [a=true]
+zero: false # here
 `
 
 func TestLinesOfSuggestions(t *testing.T) {
@@ -49,6 +50,8 @@ func TestLinesOfSuggestions(t *testing.T) {
 		"a scalar": {at(2, 16, 20, ""), "/spec/hostNetwork", report.Suggestion{YAML: "false", Was: "true"},
 			[]string{"-  hostNetwork: true # for speed", "+  hostNetwork: false # for speed"}},
 		"a value other than the expected one": {at(2, 16, 20, ""), "/spec/hostNetwork", report.Suggestion{YAML: "false", Was: "other"}, nil},
+		"a value that the API server drops": {at(27, 7, 12, ""), "/zero", report.Suggestion{YAML: "true"},
+			[]string{"-zero: false # here", "+zero: true # here"}},
 		"a removed key": {at(2, 16, 20, ""), "/spec/hostNetwork", report.Suggestion{Remove: true, Was: "true"},
 			[]string{"-  hostNetwork: true # for speed"}},
 		"a removed element": {at(16, 7, 14, ""), "/spec/containers/0/args/0", report.Suggestion{Remove: true},
