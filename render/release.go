@@ -316,9 +316,6 @@ func (s *release) failed(out *doc.Error, e *helm.Error) {
 			out.Message += fmt.Sprintf(" (deployed by %s:%d)", out.Path, out.Line)
 		}
 		out.Path, out.Line, out.Column = path.Join(s.folder, e.File), e.Line, 0
-		if at, ok := s.inChart(e.File, "kubeVersion"); ok && e.Cause == helm.CauseVersion && e.Line == 0 {
-			out.Line, out.Column = at.Line, at.Column
-		}
 	default:
 		out.Message += chartPlace(e)
 	}

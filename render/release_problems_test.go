@@ -43,7 +43,7 @@ func TestReleaseProblems(t *testing.T) {
 		"output that is not YAML": {template("a: b: c"), "chart/templates/broken.yaml: a template of the chart prints what is not YAML: mapping " +
 			"values are not allowed in this context (deployed by APP:8)"},
 		"library chart": {"\n-- chart/Chart.yaml --\n{apiVersion: v2, name: app, version: 1.0.0, type: library}\n",
-			"chart/Chart.yaml: the chart is a library chart, which cannot be installed (deployed by APP:8)"},
+			"chart/Chart.yaml:1: the chart is a library chart, which cannot be installed (deployed by APP:8)"},
 		"look-up": {template(`{{ if not (lookup "v1" "Secret" "shop" "old") }}{{ fail "no" }}{{ end }}`),
 			"chart/templates/broken.yaml:1: the chart rejects its values: no; before that, it looked up Secret " +
 				"shop/old in the cluster (lookup), which nothing in this repository declares (deployed by APP:8)"},

@@ -126,10 +126,9 @@ func (c *Chart) input(o Options, r *run) (*Input, error) {
 	}
 	if required := processed.Metadata.KubeVersion; required != "" && !chartutil.IsCompatibleRange(required, caps.KubeVersion.String()) {
 		if _, err := semver.NewConstraint(required); err != nil {
-			return nil, &Error{Cause: CauseInvalid, File: "Chart.yaml", Message: "has a kubeVersion that is no range of versions"}
+			return nil, c.wrong(CauseInvalid, "kubeVersion", "has a kubeVersion that is no range of versions")
 		}
-		return nil, &Error{Cause: CauseVersion, File: "Chart.yaml", Message: "requires Kubernetes " + required +
-			" and is rendered for " + caps.KubeVersion.Version}
+		return nil, c.wrong(CauseVersion, "kubeVersion", "requires Kubernetes "+required+" and is rendered for "+caps.KubeVersion.Version)
 	}
 	r.versions = spare(caps.APIVersions)
 	top["Capabilities"] = &seen{KubeVersion: caps.KubeVersion, APIVersions: r.versions, HelmVersion: caps.HelmVersion}
@@ -139,10 +138,10 @@ func (c *Chart) input(o Options, r *run) (*Input, error) {
 
 func (c *Chart) installable() error {
 	if v := c.chart.Metadata.APIVersion; v != chart.APIVersionV1 && v != chart.APIVersionV2 {
-		return &Error{Cause: CauseInvalid, File: "Chart.yaml", Message: "has an apiVersion that Helm does not install: write v2"}
+		return c.wrong(CauseInvalid, "apiVersion", "has an apiVersion that Helm does not install: write v2")
 	}
 	if c.chart.Metadata.Type == "library" {
-		return &Error{Cause: CauseLibrary, File: "Chart.yaml", Message: "is a library chart, which cannot be installed"}
+		return c.wrong(CauseLibrary, "type", "is a library chart, which cannot be installed")
 	}
 	if missing := c.Missing(); len(missing) > 0 {
 		e := &Error{Cause: CauseMissing, File: missing[0].File, Line: missing[0].Line}

@@ -143,16 +143,28 @@ func (c *Chart) invalid(said chart.ValidationError) error {
 		if sigsyaml.Unmarshal(c.files[name], &m) != nil || !errors.Is(m.Validate(), said) {
 			continue
 		}
-		e.File, e.Line = name, 1
-		documents, err := doc.Parse(name, c.files[name], doc.Limits{})
-		if err == nil && field != nil && len(documents) > 0 {
-			if key, _ := doc.Field(documents[0], field[1]); key != nil {
-				e.Line = key.Line
-			}
+		if e.File, e.Line = name, 1; field != nil {
+			e.Line = c.lineOf(name, field[1])
 		}
 		break
 	}
 	return e
+}
+
+// lineOf returns the line of a key in a file of the chart, 1 if it is not there.
+func (c *Chart) lineOf(name, key string) int {
+	documents, err := doc.Parse(name, c.files[name], doc.Limits{})
+	if err == nil && len(documents) > 0 {
+		if k, _ := doc.Field(documents[0], key); k != nil {
+			return k.Line
+		}
+	}
+	return 1
+}
+
+// wrong is the error for a key of Chart.yaml.
+func (c *Chart) wrong(cause Cause, key, message string) *Error {
+	return &Error{Cause: cause, File: "Chart.yaml", Line: c.lineOf("Chart.yaml", key), Message: message}
 }
 
 var metadataField = regexp.MustCompile(`^chart\.metadata\.(\w+)( is required$)?`)
