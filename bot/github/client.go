@@ -215,7 +215,7 @@ func (a *Client) Budget(installation int64) (forge.Budget, bool) {
 	c := a.installed(installation).conn
 	b, known := c.gate.budget()
 	b.CheckRuns, b.Wait = c.pace.left()
-	if !a.now().Add(a.skew.value()).Before(b.Reset) {
+	if !a.now().Before(b.Reset) {
 		b.Remaining = b.Limit
 	}
 	return b, known

@@ -280,10 +280,30 @@ func TestWaitsEnd(t *testing.T) {
 		resp := &http.Response{Header: http.Header{}}
 		resp.Header.Set(name, "9223372036854775807")
 		now := time.Unix(1_700_000_000, 0)
-		bound(resp, now)
+		bound(resp, now, 0)
 		n, err := strconv.ParseInt(resp.Header.Get(name), 10, 64)
 		if limit := now.Add(maxWait).Unix(); err != nil || n > limit {
 			t.Errorf("%s: %d, %v", name, n, err)
+		}
+	}
+}
+
+// The library compares the end of a limit with our clock, so answers tell it by that.
+func TestWaitsEndByOurClock(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for _, skew := range []time.Duration{3 * time.Hour, 0, -3 * time.Hour} {
+		resp := &http.Response{StatusCode: 403, Header: http.Header{}}
+		end := now.Add(skew + 15*time.Second)
+		resp.Header.Set("X-Ratelimit-Remaining", "0")
+		resp.Header.Set("X-Ratelimit-Reset", strconv.FormatInt(end.Unix(), 10))
+		bound(resp, now, skew)
+		if got := resp.Header.Get("X-Ratelimit-Reset"); got != strconv.FormatInt(now.Unix()+15, 10) {
+			t.Errorf("clock %s ahead: the limit ends at %s", skew, got)
+		}
+		resp.Header.Set("Retry-After", end.UTC().Format(http.TimeFormat))
+		bound(resp, now, skew)
+		if got := resp.Header.Get("Retry-After"); got != "15" {
+			t.Errorf("clock %s ahead: again after %s", skew, got)
 		}
 	}
 }

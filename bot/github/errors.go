@@ -53,7 +53,7 @@ func (a *Client) classify(what string, err error) error {
 	if later, ok := errors.AsType[*forge.RetryLater](err); ok {
 		return later
 	}
-	now := a.now().Add(a.skew.value())
+	now := a.now()
 	// go-github has its own errors for some answers that ask to wait, also where it sent no request.
 	if primary, ok := errors.AsType[*gh.RateLimitError](err); ok {
 		after, _, told := WaitOf(primary.Response, now)
@@ -88,7 +88,7 @@ func (a *Client) classify(what string, err error) error {
 // library leaves open.
 func (a *Client) classifyToken(what string, e *ghinstallation.HTTPError) error {
 	defer e.Response.Body.Close()
-	if wait, reason, ok := WaitOf(e.Response, a.now().Add(a.skew.value())); ok {
+	if wait, reason, ok := WaitOf(e.Response, a.now()); ok {
 		return &forge.RetryLater{After: wait, Reason: reason, Err: e}
 	}
 	var body struct {
@@ -167,7 +167,7 @@ const maxWait = 24 * time.Hour
 // until returns the wait until a time of GitHub's clock, plus a second, since that clock has no fractions.
 func until(at, now time.Time) time.Duration { return min(max(at.Sub(now), 0), maxWait) + time.Second }
 
-// WaitOf reports whether an answer asks to wait, how long from now (by GitHub's clock), and why.
+// WaitOf reports whether an answer asks to wait, how long from now, and why.
 func WaitOf(resp *http.Response, now time.Time) (time.Duration, string, bool) {
 	if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests &&
 		resp.StatusCode != http.StatusServiceUnavailable {

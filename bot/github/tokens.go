@@ -110,7 +110,7 @@ func (t *tokens) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusCreated {
-		t.gate.observe(resp, t.skew.value(), false)
+		t.gate.observe(resp, false)
 		return resp, nil
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxToken))

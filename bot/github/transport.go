@@ -44,13 +44,20 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	w.skew.observe(resp)
-	bound(resp, w.skew.now().Add(w.skew.value()))
+	bound(resp, w.skew.now(), w.skew.value())
 	resp.Body = http.MaxBytesReader(nil, resp.Body, w.most) // fails a longer one, rather than cutting it
 	return resp, nil
 }
 
-// bound brings nearer what an answer asks to wait for longer than maxWait: the library sends nothing before.
-func bound(resp *http.Response, now time.Time) {
+// bound writes the times at which an answer ends a limit by our clock, which the library compares them with, and brings
+// nearer what is longer than maxWait: the library sends nothing before.
+func bound(resp *http.Response, now time.Time, skew time.Duration) {
+	if n, err := strconv.ParseInt(resp.Header.Get("X-Ratelimit-Reset"), 10, 64); err == nil {
+		resp.Header.Set("X-Ratelimit-Reset", strconv.FormatInt(n-int64(skew/time.Second), 10))
+	}
+	if at, err := http.ParseTime(resp.Header.Get("Retry-After")); err == nil {
+		resp.Header.Set("Retry-After", strconv.Itoa(max(0, int(at.Add(-skew).Sub(now)/time.Second))))
+	}
 	for name, most := range map[string]int64{"X-Ratelimit-Reset": now.Add(maxWait).Unix(),
 		"Retry-After": int64(maxWait / time.Second)} {
 		if n, err := strconv.ParseInt(resp.Header.Get(name), 10, 64); err == nil && n > most {
@@ -82,7 +89,7 @@ func (g *gate) check() error {
 }
 
 // observe closes the gate if the answer asks to wait. Ours is whether it is of the gate's own rate window.
-func (g *gate) observe(resp *http.Response, skew time.Duration, ours bool) {
+func (g *gate) observe(resp *http.Response, ours bool) {
 	now := g.now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,7 +98,7 @@ func (g *gate) observe(resp *http.Response, skew time.Duration, ours bool) {
 		reset, _ := strconv.ParseInt(resp.Header.Get("X-Ratelimit-Reset"), 10, 64)
 		g.last, g.known = forge.Budget{Limit: limit, Remaining: remaining, Reset: time.Unix(reset, 0)}, true
 	}
-	if wait, reason, ok := WaitOf(resp, now.Add(skew)); ok && now.Add(wait).After(g.until) {
+	if wait, reason, ok := WaitOf(resp, now); ok && now.Add(wait).After(g.until) {
 		g.until, g.reason = now.Add(wait), reason
 	}
 }
@@ -133,7 +140,7 @@ func (c *conn) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.gate.observe(resp, c.skew.value(), true)
+		c.gate.observe(resp, true)
 		if c.grants != nil { // answers to installations tell of GitHub's limits
 			c.pace.observe(resp)
 		}
