@@ -102,12 +102,18 @@ func (b *builder) edited(p origin.Place) origin.Place {
 		}
 		return name
 	}
-	p.Path, p.Chain, p.Spans = follow(p.Path), slices.Clone(p.Chain), slices.Clone(p.Spans)
-	for i := range p.Chain {
-		p.Chain[i].Path = follow(p.Chain[i].Path)
+	p.Path = follow(p.Path)
+	for i, l := range p.Chain {
+		if l.Path = follow(l.Path); l != p.Chain[i] {
+			p.Chain = slices.Clone(p.Chain) // others share it
+			p.Chain[i] = l
+		}
 	}
-	for i := range p.Spans {
-		p.Spans[i].Place = b.edited(p.Spans[i].Place)
+	for i, s := range p.Spans {
+		if s.Place = b.edited(s.Place); s.Place.Path != p.Spans[i].Place.Path {
+			p.Spans = slices.Clone(p.Spans)
+			p.Spans[i] = s
+		}
 	}
 	return p
 }
