@@ -175,7 +175,7 @@ func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handl
 
 // work is the part of process under the lease of the key. keeping ends with the lease; ctx may end before.
 func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (outcome, error) {
-	msg, err := last(ctx, q.stream, key.natsSubject())
+	msg, err := q.last(ctx, q.stream, key.natsSubject())
 	if err != nil || msg == nil {
 		return outcome{}, err
 	}
@@ -210,7 +210,7 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 		return outcome{}, nil // who has the lease now decides
 	case err == nil:
 		q.fulfil(keeping, job)
-		if err := remove(keeping, q.stream, job.seq); err != nil {
+		if err := q.finish(keeping, msg); err != nil {
 			return outcome{}, fmt.Errorf("a finished job could not be taken off the queue and runs again: %w", err)
 		}
 		return outcome{}, nil
@@ -231,6 +231,16 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 		c.Until = time.Now().Add(q.config.Backoff[min(job.Try, len(q.config.Backoff))-1])
 		return outcome{seq: msg.Sequence, again: c.Until}, q.count(keeping, key, c)
 	}
+}
+
+// finish removes a job that is done. A stream that was made again counts from one, so that the number of the message may
+// be that of another one.
+func (q *Queue) finish(ctx context.Context, done *jetstream.RawStreamMsg) error {
+	now, err := q.last(ctx, q.stream, done.Subject)
+	if err != nil || now == nil || now.Sequence != done.Sequence || !now.Time.Equal(done.Time) {
+		return err
+	}
+	return q.remove(ctx, q.stream, done.Sequence)
 }
 
 // waits returns until when a job must not begin, because it is postponed, gone, or running in another process. The zero

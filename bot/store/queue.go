@@ -27,6 +27,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -92,6 +93,9 @@ type Queue struct {
 	stream    jetstream.Stream // of jobs
 	leases    *Bucket
 	processes processes
+	streams   sync.Map // by name: the jetstream.StreamConfig of those that were made
+	restoring sync.Mutex
+	lost      chan struct{} // see Lost
 
 	Memory
 }
@@ -99,7 +103,7 @@ type Queue struct {
 // Open starts the embedded server, or connects to the one at the URL, and prepares the streams. The error
 // names neither folders nor credentials.
 func Open(ctx context.Context, config Config) (*Queue, error) {
-	q := &Queue{config: config.withDefaults()}
+	q := &Queue{config: config.withDefaults(), lost: make(chan struct{}, 1)}
 	leases := jetstream.StreamConfig{Name: leaseBucket, MaxAge: q.config.AckWait}
 	if config.URL == "" {
 		// A lease must end with the process that holds it if that is also the server, and must not end early when
@@ -117,7 +121,7 @@ func Open(ctx context.Context, config Config) (*Queue, error) {
 	}
 	var err error
 	if q.js, err = jetstream.New(q.conn); err == nil {
-		err = repeat(ctx, prepareTry, q.prepare) // a cluster may be electing a leader
+		err = q.repeat(ctx, prepareTry, q.prepare) // a cluster may be electing a leader
 	}
 	if err != nil {
 		q.Close()
@@ -201,7 +205,7 @@ func (q *Queue) Publish(ctx context.Context, key Key, m Message, id string) erro
 		options = append(options, jetstream.WithExpectLastSequencePerSubject(0))
 	}
 	// A job that was stored although the answer was lost does no harm: the next attempt replaces it.
-	_, err = ask(ctx, publishFor, func(ctx context.Context) (*jetstream.PubAck, error) {
+	_, err = ask(ctx, q, publishFor, func(ctx context.Context) (*jetstream.PubAck, error) {
 		return q.js.Publish(ctx, key.natsSubject(), data, options...)
 	})
 	var api *jetstream.APIError
@@ -225,7 +229,7 @@ func (q *Queue) Has(ctx context.Context, key Key) (bool, error) {
 
 // newest returns the sequence of the key's job in the stream; zero if there is none.
 func (q *Queue) newest(ctx context.Context, key Key) (uint64, error) {
-	m, err := last(ctx, q.stream, key.natsSubject())
+	m, err := q.last(ctx, q.stream, key.natsSubject())
 	if err != nil {
 		return 0, fmt.Errorf("looking up job %s: %w", key, err)
 	}
@@ -249,7 +253,36 @@ func (q *Queue) makeStream(ctx context.Context, config jetstream.StreamConfig) (
 		config.Replicas = 1
 		stream, err = q.js.CreateOrUpdateStream(ctx, config)
 	}
+	if err == nil {
+		q.streams.Store(config.Name, config)
+	}
 	return stream, err
+}
+
+// errRestored marks the error of a request whose stream was made again since.
+var errRestored = errors.New("the stream was made again")
+
+// isMissing reports whether an error may be that of a request about a stream that does not exist.
+func isMissing(err error) bool {
+	return errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse)
+}
+
+// restore makes the streams again that do not exist any more: somebody removed them, or the server lost its disk. The
+// handles of streams and buckets stay valid, since they are names.
+func (q *Queue) restore(ctx context.Context) (err error) {
+	q.restoring.Lock()
+	defer q.restoring.Unlock()
+	q.streams.Range(func(name, config any) bool {
+		_, err = q.js.Stream(ctx, name.(string))
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			if _, err = q.makeStream(ctx, config.(jetstream.StreamConfig)); err == nil {
+				q.config.Log.Error("a stream was gone from the NATS server, with all that was stored in it; it was made again",
+					"stream", name)
+			}
+		}
+		return err == nil
+	})
+	return err
 }
 
 // prepare creates the streams and buckets.

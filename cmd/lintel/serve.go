@@ -322,7 +322,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	rotation := o.rotation(app, intake, log)
 	alarm := worker.NewAlarm(jobs, time.Now, time.After, log)
 	sweep := worker.SweepConfig{Client: app.client, Queue: jobs, Ends: alarm.Set, Serves: o.serves, Drop: jobs.Drop,
-		Interval: o.sweepInterval, Log: log}
+		Lost: jobs.Lost(), Interval: o.sweepInterval, Log: log}
 	server = &worker.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Routes: guard.Routes,
