@@ -66,7 +66,8 @@ func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
 				q.config.Log.Warn("the job queue does not answer", "error", err)
 			}
 		}
-		for running < workers {
+		idle := time.Now().Before(l.idle)
+		for running < workers && !idle {
 			working, yield := context.WithCancelCause(ctx)
 			key, found := l.take(ctx, func() { yield(errYielded) })
 			if !found {
@@ -80,7 +81,7 @@ func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
 			}()
 		}
 		l.preempt(ctx, time.Now(), running < workers)
-		timer.Reset(l.untilNext(time.Now(), running < workers))
+		timer.Reset(l.untilNext(time.Now(), running < workers && !idle))
 		select {
 		case <-ctx.Done():
 			return nil

@@ -61,7 +61,9 @@ type Handler func(ctx context.Context, job *Job) error
 type Later struct {
 	After time.Duration
 	Pause bool // the whole installation has to wait, as with a rate limit: none of its jobs is begun here before
-	Err   error
+	// this process has to wait, which cannot work at the moment: it begins no job before, but another may at once
+	Elsewhere bool
+	Err       error
 }
 
 func (e *Later) Error() string { return "put back: " + e.Err.Error() }
@@ -167,7 +169,7 @@ func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handl
 	if err != nil || lost {
 		o.again = soon.again
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || o.idle > 0 {
 		q.wake(key.Installation) // of the others
 	}
 	return o
@@ -222,7 +224,10 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 		c.Pardons++
 		c.Until = time.Now().Add(after)
 		o := outcome{seq: msg.Sequence, again: c.Until}
-		if later.Pause {
+		switch {
+		case later.Elsewhere:
+			c.Until, o.idle = time.Time{}, after
+		case later.Pause:
 			o.pause = after
 		}
 		return o, q.count(keeping, key, c)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"os"
 	"regexp"
 	"testing"
@@ -122,5 +123,32 @@ func TestDocumentedPermissions(t *testing.T) {
 	}
 	if _, _, err := q.Sessions(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// A process that cannot work leaves its jobs to another one, and takes no more for a while.
+func TestJobsOfUnfitProcessAreDoneElsewhere(t *testing.T) {
+	config := Config{URL: natsServer(t), Occupied: 10 * time.Millisecond}
+	unfit, fit := open(t, config), open(t, config)
+	begun := make(chan int, 100)
+	work(t, unfit, 2, func(_ context.Context, j *Job) error {
+		begun <- j.Try
+		return &Later{After: time.Hour, Elsewhere: true, Err: errors.New("the disk is full")}
+	})
+	pull := func(n int) Key { return Key{Installation: 7, Repository: 11, Target: forge.Target{Number: n}} }
+	publish(t, unfit, pull(1), "")
+	receive(t, begun, "the job where it fails")
+	done := make(chan int, 100)
+	work(t, fit, 1, func(_ context.Context, j *Job) error { done <- j.Try; return nil })
+	for n := range 10 {
+		publish(t, unfit, pull(n+2), "")
+	}
+	for range 11 {
+		if try := receive(t, done, "a job elsewhere"); try != 1 {
+			t.Errorf("try %d", try)
+		}
+	}
+	if n := len(begun); n > 1 {
+		t.Errorf("%d more jobs were begun by the process that cannot work", n)
 	}
 }

@@ -93,6 +93,7 @@ type tenants struct {
 	turns      uint64
 	nextSearch time.Time // when to look next
 	yielding   *running  // was asked to hand its job back and has not yet; nil: none was
+	idle       time.Time // begin nothing before
 	made       time.Time // when the stream of jobs was made; zero: not known yet
 }
 
@@ -101,6 +102,7 @@ type outcome struct {
 	seq   uint64        // of the job, zero if not known
 	again time.Time     // the job, or another of its key, is there and to be looked at then; zero if not known to be
 	pause time.Duration // GitHub wants no requests of this installation for so long
+	idle  time.Duration // this process begins no job for so long
 }
 
 func (l *tenants) tenant(id int64) *tenant {
@@ -124,6 +126,7 @@ func (l *tenants) settle(key Key, o outcome) {
 	case !o.again.IsZero():
 		at.later[key] = wait{o.again, o.seq, job.was.urgent}
 	}
+	l.idle = later(l.idle, time.Now().Add(o.idle))
 	if until := time.Now().Add(o.pause); o.pause > 0 && until.After(at.quiet) {
 		at.quiet, at.short = until, true
 	}

@@ -331,6 +331,8 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 			Jobs: jobs, Summary: summary, Text: details, Cache: cache, Alarm: alarm,
 			Remotes: outside.For, PreviewSummary: func(p *report.FleetPreview) string { return output.FleetPreview(p, maxSummary) },
 			Pace: app.client, Patience: patience,
+			Fitness: &worker.Fitness{Folders: map[string]string{"LINTEL_DATA_DIR": dataDir, "LINTEL_DATA_DIR/mirrors": repositories,
+				"LINTEL_DATA_DIR/cache": cache, "LINTEL_DATA_DIR/sources": filepath.Join(dataDir, "sources"), "TMPDIR": os.TempDir()}},
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},
