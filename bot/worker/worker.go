@@ -63,7 +63,7 @@ type Worker struct {
 	Results Results
 	// PreviewSummary is the markdown that says what a pull request would change in other repositories.
 	PreviewSummary func(o *report.FleetPreview) string
-	// of the engine; part of what a result depends on
+	// of the engine; part of what a preview depends on
 	Version string
 	// folder that has one for the checks of each installation, absolute; empty: none
 	Cache string

@@ -364,7 +364,7 @@ func runnable(executable string) error {
 	return err
 }
 
-// engineVersion identifies the build; results of another build are checked again.
+// engineVersion identifies the build; previews of another build are created again.
 func engineVersion() string {
 	b := version()
 	return fmt.Sprintf("%s %s %t", b.Number, b.Commit, b.Modified)
