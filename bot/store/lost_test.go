@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,5 +151,22 @@ func TestJobsOfUnfitProcessAreDoneElsewhere(t *testing.T) {
 	}
 	if n := len(begun); n > 1 {
 		t.Errorf("%d more jobs were begun by the process that cannot work", n)
+	}
+}
+
+// Streams that belong to an App are refused for another one.
+func TestStreamsBelongToOneApp(t *testing.T) {
+	url := natsServer(t)
+	for _, c := range []struct {
+		app     int64
+		refused bool
+	}{{0, false}, {1, false}, {1, false}, {22, true}, {1, false}} {
+		q, err := Open(t.Context(), Config{URL: url, App: c.app})
+		if err == nil {
+			q.Close()
+		}
+		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "belong to the GitHub App with the id 1, and this is 22") {
+			t.Errorf("App %d: %v", c.app, err)
+		}
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -64,6 +65,7 @@ const (
 type Config struct {
 	Dir string // folder of the embedded server; used when URL is empty
 	URL string // of a NATS server or cluster, comma separated; credentials may be part of it
+	App int64  // id of the GitHub App; streams at the URL that belong to another one are refused. 0: any
 
 	AckWait  time.Duration   // how long a worker may be silent before its job is given to another; 15 s
 	Tries    int             // deliveries of one job that count, the last one included; 3
@@ -285,6 +287,25 @@ func (q *Queue) restore(ctx context.Context) (err error) {
 	return err
 }
 
+// ownerKey is the key of the App's id in the metadata of the stream of jobs.
+const ownerKey = "lintel-app"
+
+// owned returns an error if the streams belong to another App: it would take this one's jobs, and could do none of them.
+func (q *Queue) owned(ctx context.Context) error {
+	stream, err := q.js.Stream(ctx, streamName)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if owner := stream.CachedInfo().Config.Metadata[ownerKey]; owner != "" && owner != strconv.FormatInt(q.config.App, 10) {
+		return fmt.Errorf("the streams on the NATS server belong to the GitHub App with the id %s, and this is %d: each App "+
+			"needs a NATS account of its own; if the App was replaced, remove the streams with LINTEL in their names", owner, q.config.App)
+	}
+	return nil
+}
+
 // prepare creates the streams and buckets.
 func (q *Queue) prepare(ctx context.Context) (err error) {
 	config := jetstream.StreamConfig{
@@ -298,6 +319,12 @@ func (q *Queue) prepare(ctx context.Context) (err error) {
 		// New is refused only when the whole queue is full; within a subject the older one goes.
 		Discard:    jetstream.DiscardNew,
 		Duplicates: duplicates,
+	}
+	if q.config.App != 0 && q.embedded == nil {
+		if err := q.owned(ctx); err != nil {
+			return err
+		}
+		config.Metadata = map[string]string{ownerKey: strconv.FormatInt(q.config.App, 10)}
 	}
 	if q.embedded != nil { // elsewhere the room would be taken from an account that others may share
 		config.MaxBytes = maxJobBytes

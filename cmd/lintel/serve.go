@@ -235,7 +235,11 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 
 	opening, cancel := context.WithTimeout(ctx, openQueue)
 	defer cancel()
-	jobs, err := store.Open(opening, store.Config{Dir: filepath.Join(o.dataDir, "queue"), URL: o.natsURL, Log: log})
+	config := store.Config{Dir: filepath.Join(o.dataDir, "queue"), URL: o.natsURL, Log: log}
+	if app != nil {
+		config.App = app.id
+	}
+	jobs, err := store.Open(opening, config)
 	if err != nil {
 		return err
 	}
