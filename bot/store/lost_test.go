@@ -89,7 +89,7 @@ func TestDocumentedPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	var allowed []string
-	line := regexp.MustCompile("(?m)^2\\. Let its account use (.*)$").FindSubmatch(text)
+	line := regexp.MustCompile(`(?m)^2\. Let its account use (.*)$`).FindSubmatch(text)
 	if line == nil {
 		t.Fatal("the documentation lists no permissions")
 	}
