@@ -14,6 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // What fails on a server whose own folders cannot be written to is no result: another one gets the job. Nobody did it
@@ -68,6 +69,15 @@ func TestFailureOfServerIsNoResult(t *testing.T) {
 			if run := b.last(t); !strings.Contains(run.Title, "a problem of its own") || !strings.Contains(run.Summary, "not a directory") ||
 				strings.Contains(run.Summary, dir) {
 				t.Errorf("%q %q", run.Title, run.Summary)
+			}
+			if err := os.Remove(dir); err != nil {
+				t.Fatal(err)
+			}
+			b.Fitness.at, b.mirror.err, b.sandbox.trouble = time.Time{}, nil, nil
+			b.sandbox.run = answer(&report.Report{Conclusion: report.Success}, nil)
+			b.task.Message.At, b.task.Try = clock, 1
+			if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "success" {
+				t.Errorf("mended: %v, %s", err, b.last(t).Conclusion)
 			}
 		})
 	}
