@@ -81,7 +81,7 @@ func TestCopyMadeWhileUsed(t *testing.T) {
 				}
 				seq, err := q.newest(ctx, k)
 				if err == nil {
-					err = remove(ctx, q.stream, seq)
+					err = q.remove(ctx, q.stream, seq)
 				}
 				if err != nil && ctx.Err() == nil {
 					t.Error(err)

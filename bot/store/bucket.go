@@ -99,7 +99,7 @@ func (b *Bucket) do(ctx context.Context, doing string,
 	request func(context.Context, jetstream.KeyValue, jetstream.Stream) error) error {
 	kv, stream, err := b.open(ctx)
 	if err == nil {
-		err = do(ctx, func(ctx context.Context) error { return request(ctx, kv, stream) })
+		err = b.queue.do(ctx, func(ctx context.Context) error { return request(ctx, kv, stream) })
 	}
 	if err != nil {
 		return fmt.Errorf("%s the bucket %s: %w", doing, b.config.Name, err)
@@ -255,11 +255,18 @@ const (
 )
 
 // repeat repeats a request, each attempt with a time limit, until it is answered or ctx ends. It may take effect more
-// than once.
-func repeat(ctx context.Context, try time.Duration, request func(context.Context) error) error {
+// than once. A stream that is missing is made again.
+func (q *Queue) repeat(ctx context.Context, try time.Duration, request func(context.Context) error) error {
 	for {
 		trying, done := context.WithTimeout(ctx, try)
 		err := request(trying)
+		if isMissing(err) {
+			if again := q.restore(trying); again != nil {
+				err = again
+			} else {
+				err = errors.Join(err, errRestored)
+			}
+		}
 		done()
 		if err == nil || !mayPass(err) || ctx.Err() != nil {
 			return err
@@ -273,10 +280,10 @@ func repeat(ctx context.Context, try time.Duration, request func(context.Context
 }
 
 // ask is repeat with a limit for all attempts.
-func ask[T any](ctx context.Context, limit time.Duration, request func(context.Context) (T, error)) (answer T, err error) {
+func ask[T any](ctx context.Context, q *Queue, limit time.Duration, request func(context.Context) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err = repeat(ctx, requestTry, func(ctx context.Context) (err error) {
+	err = q.repeat(ctx, requestTry, func(ctx context.Context) (err error) {
 		answer, err = request(ctx)
 		return err
 	})
@@ -284,14 +291,17 @@ func ask[T any](ctx context.Context, limit time.Duration, request func(context.C
 }
 
 // do is ask for requests without a result.
-func do(ctx context.Context, request func(context.Context) error) error {
+func (q *Queue) do(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, requestFor)
 	defer cancel()
-	return repeat(ctx, requestTry, request)
+	return q.repeat(ctx, requestTry, request)
 }
 
 // mayPass reports whether an error is temporary while a cluster recovers.
 func mayPass(err error) bool {
+	if errors.Is(err, errRestored) {
+		return true
+	}
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.ErrorCode != storeFailed && (api.Code == 503 || api.Code == 500)
 	}
@@ -309,8 +319,8 @@ func isConflict(err error) bool {
 
 // last returns the last message of a subject; nil if there is none. The streams do not allow direct access, so the
 // leader answers, with the present value.
-func last(ctx context.Context, stream jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
-	return ask(ctx, requestFor, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+func (q *Queue) last(ctx context.Context, stream jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
+	return ask(ctx, q, requestFor, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		msg, err := stream.GetLastMsgForSubject(ctx, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil, nil
@@ -320,8 +330,8 @@ func last(ctx context.Context, stream jetstream.Stream, subject string) (*jetstr
 }
 
 // remove deletes exactly one message of a stream. It is not an error if the message does not exist.
-func remove(ctx context.Context, stream jetstream.Stream, seq uint64) error {
-	err := do(ctx, func(ctx context.Context) error {
+func (q *Queue) remove(ctx context.Context, stream jetstream.Stream, seq uint64) error {
+	err := q.do(ctx, func(ctx context.Context) error {
 		err := stream.DeleteMsg(ctx, seq)
 		if errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
 			if _, missing := stream.GetMsg(ctx, seq); errors.Is(missing, jetstream.ErrMsgNotFound) {
@@ -357,7 +367,7 @@ func (q *Queue) Sessions(ctx context.Context) (signedIn, used *Bucket, err error
 			MaxMsgSize: maxSession})
 	}
 	signedIn, used = bucket(sessionBucket, sessionAge), bucket(usedBucket, usedAge)
-	if err := do(ctx, func(ctx context.Context) error { return openAll(ctx, signedIn, used) }); err != nil {
+	if err := q.do(ctx, func(ctx context.Context) error { return openAll(ctx, signedIn, used) }); err != nil {
 		return nil, nil, fmt.Errorf("opening the sessions: %w", err)
 	}
 	return signedIn, used, nil

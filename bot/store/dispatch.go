@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 )
 
 // wakePrefix begins the subject, followed by an installation, on which processes announce new jobs. An announcement may
@@ -65,7 +66,8 @@ func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
 				q.config.Log.Warn("the job queue does not answer", "error", err)
 			}
 		}
-		for running < workers {
+		idle := time.Now().Before(l.idle)
+		for running < workers && !idle {
 			working, yield := context.WithCancelCause(ctx)
 			key, found := l.take(ctx, func() { yield(errYielded) })
 			if !found {
@@ -79,7 +81,7 @@ func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
 			}()
 		}
 		l.preempt(ctx, time.Now(), running < workers)
-		timer.Reset(l.untilNext(time.Now(), running < workers))
+		timer.Reset(l.untilNext(time.Now(), running < workers && !idle))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -102,7 +104,7 @@ func (q *Queue) Drop(ctx context.Context, installation, repository int64) error 
 	if repository != 0 {
 		subject = prefix + strconv.FormatInt(installation, 10) + "." + strconv.FormatInt(repository, 10) + ".*"
 	}
-	err := do(ctx, func(ctx context.Context) error { return q.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)) })
+	err := q.do(ctx, func(ctx context.Context) error { return q.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)) })
 	if err != nil {
 		return fmt.Errorf("removing jobs: %w", err)
 	}
@@ -134,10 +136,23 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 	return d, nil
 }
 
-// Ready reports whether the queue answers.
+// Ready reports whether jobs can be stored and taken. What is only read may be answered by a server that lost the others
+// of its cluster, so it removes what does not exist from each stream that a job needs, which they have to agree to.
 func (q *Queue) Ready(ctx context.Context) error {
-	if _, err := q.stream.Info(ctx); err != nil {
-		return fmt.Errorf("reading the job queue: %w", err)
+	streams, ctx := errgroup.WithContext(ctx)
+	for _, s := range []struct {
+		stream  jetstream.Stream
+		subject string
+	}{{q.stream, prefix + "0.0.0"}, {q.leases.stream, q.leases.subject("0")}, {q.state.stream, q.state.subject("0")},
+		{q.pushers.stream, q.pushers.subject("0")}} {
+		streams.Go(func() error {
+			return q.repeat(ctx, requestTry, func(ctx context.Context) error {
+				return s.stream.Purge(ctx, jetstream.WithPurgeSubject(s.subject))
+			})
+		})
+	}
+	if err := streams.Wait(); err != nil {
+		return fmt.Errorf("writing to the job queue: %w", err)
 	}
 	return nil
 }

@@ -61,7 +61,9 @@ type Handler func(ctx context.Context, job *Job) error
 type Later struct {
 	After time.Duration
 	Pause bool // the whole installation has to wait, as with a rate limit: none of its jobs is begun here before
-	Err   error
+	// this process has to wait, which cannot work at the moment: it begins no job before, but another may at once
+	Elsewhere bool
+	Err       error
 }
 
 func (e *Later) Error() string { return "put back: " + e.Err.Error() }
@@ -167,7 +169,7 @@ func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handl
 	if err != nil || lost {
 		o.again = soon.again
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || o.idle > 0 {
 		q.wake(key.Installation) // of the others
 	}
 	return o
@@ -175,7 +177,7 @@ func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handl
 
 // work is the part of process under the lease of the key. keeping ends with the lease; ctx may end before.
 func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (outcome, error) {
-	msg, err := last(ctx, q.stream, key.natsSubject())
+	msg, err := q.last(ctx, q.stream, key.natsSubject())
 	if err != nil || msg == nil {
 		return outcome{}, err
 	}
@@ -210,7 +212,7 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 		return outcome{}, nil // who has the lease now decides
 	case err == nil:
 		q.fulfil(keeping, job)
-		if err := remove(keeping, q.stream, job.seq); err != nil {
+		if err := q.finish(keeping, msg); err != nil {
 			return outcome{}, fmt.Errorf("a finished job could not be taken off the queue and runs again: %w", err)
 		}
 		return outcome{}, nil
@@ -222,7 +224,10 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 		c.Pardons++
 		c.Until = time.Now().Add(after)
 		o := outcome{seq: msg.Sequence, again: c.Until}
-		if later.Pause {
+		switch {
+		case later.Elsewhere:
+			c.Until, o.idle = time.Time{}, after
+		case later.Pause:
 			o.pause = after
 		}
 		return o, q.count(keeping, key, c)
@@ -231,6 +236,16 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 		c.Until = time.Now().Add(q.config.Backoff[min(job.Try, len(q.config.Backoff))-1])
 		return outcome{seq: msg.Sequence, again: c.Until}, q.count(keeping, key, c)
 	}
+}
+
+// finish removes a job that is done. A stream that was made again counts from one, so that the number of the message may
+// be that of another one.
+func (q *Queue) finish(ctx context.Context, done *jetstream.RawStreamMsg) error {
+	now, err := q.last(ctx, q.stream, done.Subject)
+	if err != nil || now == nil || now.Sequence != done.Sequence || !now.Time.Equal(done.Time) {
+		return err
+	}
+	return q.remove(ctx, q.stream, done.Sequence)
 }
 
 // waits returns until when a job must not begin, because it is postponed, gone, or running in another process. The zero

@@ -30,7 +30,7 @@ func (q *Queue) acquire(ctx context.Context, key Key, owner string) (*lease, err
 	l := &lease{queue: q, key: key.String(), owner: owner, renewed: time.Now()}
 	limit := min(q.config.AckWait/2, requestFor)
 	var err error
-	l.revision, err = ask(ctx, limit, func(ctx context.Context) (uint64, error) {
+	l.revision, err = ask(ctx, q, limit, func(ctx context.Context) (uint64, error) {
 		return q.leases.kv.Create(ctx, l.key, []byte(owner))
 	})
 	if errors.Is(err, jetstream.ErrKeyExists) || isConflict(err) {
@@ -90,12 +90,12 @@ func (l *lease) renew(ctx context.Context) error {
 
 // release gives up the lease. If that fails, the lease expires.
 func (l *lease) release(ctx context.Context) {
-	if err := remove(ctx, l.queue.leases.stream, l.revision); err != nil {
+	if err := l.queue.remove(ctx, l.queue.leases.stream, l.revision); err != nil {
 		return
 	}
 	// The last renewal may have been stored although its answer did not arrive.
 	if owner, revision, err := l.queue.leases.Get(ctx, l.key); err == nil && string(owner) == l.owner {
-		_ = remove(ctx, l.queue.leases.stream, revision)
+		_ = l.queue.remove(ctx, l.queue.leases.stream, revision)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestLockTimesOut(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := remove(ctx, q.leases.stream, revision); err != nil {
+		if err := q.remove(ctx, q.leases.stream, revision); err != nil {
 			return err
 		}
 		if held, err := q.acquire(ctx, shared, "another"); held == nil {

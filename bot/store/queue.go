@@ -27,6 +27,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -63,6 +65,7 @@ const (
 type Config struct {
 	Dir string // folder of the embedded server; used when URL is empty
 	URL string // of a NATS server or cluster, comma separated; credentials may be part of it
+	App int64  // id of the GitHub App; streams at the URL that belong to another one are refused. 0: any
 
 	AckWait  time.Duration   // how long a worker may be silent before its job is given to another; 15 s
 	Tries    int             // deliveries of one job that count, the last one included; 3
@@ -92,6 +95,9 @@ type Queue struct {
 	stream    jetstream.Stream // of jobs
 	leases    *Bucket
 	processes processes
+	streams   sync.Map // by name: the jetstream.StreamConfig of those that were made
+	restoring sync.Mutex
+	lost      chan struct{} // see Lost
 
 	Memory
 }
@@ -99,7 +105,7 @@ type Queue struct {
 // Open starts the embedded server, or connects to the one at the URL, and prepares the streams. The error
 // names neither folders nor credentials.
 func Open(ctx context.Context, config Config) (*Queue, error) {
-	q := &Queue{config: config.withDefaults()}
+	q := &Queue{config: config.withDefaults(), lost: make(chan struct{}, 1)}
 	leases := jetstream.StreamConfig{Name: leaseBucket, MaxAge: q.config.AckWait}
 	if config.URL == "" {
 		// A lease must end with the process that holds it if that is also the server, and must not end early when
@@ -117,7 +123,7 @@ func Open(ctx context.Context, config Config) (*Queue, error) {
 	}
 	var err error
 	if q.js, err = jetstream.New(q.conn); err == nil {
-		err = repeat(ctx, prepareTry, q.prepare) // a cluster may be electing a leader
+		err = q.repeat(ctx, prepareTry, q.prepare) // a cluster may be electing a leader
 	}
 	if err != nil {
 		q.Close()
@@ -201,7 +207,7 @@ func (q *Queue) Publish(ctx context.Context, key Key, m Message, id string) erro
 		options = append(options, jetstream.WithExpectLastSequencePerSubject(0))
 	}
 	// A job that was stored although the answer was lost does no harm: the next attempt replaces it.
-	_, err = ask(ctx, publishFor, func(ctx context.Context) (*jetstream.PubAck, error) {
+	_, err = ask(ctx, q, publishFor, func(ctx context.Context) (*jetstream.PubAck, error) {
 		return q.js.Publish(ctx, key.natsSubject(), data, options...)
 	})
 	var api *jetstream.APIError
@@ -225,7 +231,7 @@ func (q *Queue) Has(ctx context.Context, key Key) (bool, error) {
 
 // newest returns the sequence of the key's job in the stream; zero if there is none.
 func (q *Queue) newest(ctx context.Context, key Key) (uint64, error) {
-	m, err := last(ctx, q.stream, key.natsSubject())
+	m, err := q.last(ctx, q.stream, key.natsSubject())
 	if err != nil {
 		return 0, fmt.Errorf("looking up job %s: %w", key, err)
 	}
@@ -249,7 +255,55 @@ func (q *Queue) makeStream(ctx context.Context, config jetstream.StreamConfig) (
 		config.Replicas = 1
 		stream, err = q.js.CreateOrUpdateStream(ctx, config)
 	}
+	if err == nil {
+		q.streams.Store(config.Name, config)
+	}
 	return stream, err
+}
+
+// errRestored marks the error of a request whose stream was made again since.
+var errRestored = errors.New("the stream was made again")
+
+// isMissing reports whether an error may be that of a request about a stream that does not exist.
+func isMissing(err error) bool {
+	return errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse)
+}
+
+// restore makes the streams again that do not exist any more: somebody removed them, or the server lost its disk. The
+// handles of streams and buckets stay valid, since they are names.
+func (q *Queue) restore(ctx context.Context) (err error) {
+	q.restoring.Lock()
+	defer q.restoring.Unlock()
+	q.streams.Range(func(name, config any) bool {
+		_, err = q.js.Stream(ctx, name.(string))
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			if _, err = q.makeStream(ctx, config.(jetstream.StreamConfig)); err == nil {
+				q.config.Log.Error("a stream was gone from the NATS server, with all that was stored in it; it was made again",
+					"stream", name)
+			}
+		}
+		return err == nil
+	})
+	return err
+}
+
+// ownerKey is the key of the App's id in the metadata of the stream of jobs.
+const ownerKey = "lintel-app"
+
+// owned returns an error if the streams belong to another App: it would take this one's jobs, and could do none of them.
+func (q *Queue) owned(ctx context.Context) error {
+	stream, err := q.js.Stream(ctx, streamName)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if owner := stream.CachedInfo().Config.Metadata[ownerKey]; owner != "" && owner != strconv.FormatInt(q.config.App, 10) {
+		return fmt.Errorf("the streams on the NATS server belong to the GitHub App with the id %s, and this is %d: each App "+
+			"needs a NATS account of its own; if the App was replaced, remove the streams with LINTEL in their names", owner, q.config.App)
+	}
+	return nil
 }
 
 // prepare creates the streams and buckets.
@@ -265,6 +319,12 @@ func (q *Queue) prepare(ctx context.Context) (err error) {
 		// New is refused only when the whole queue is full; within a subject the older one goes.
 		Discard:    jetstream.DiscardNew,
 		Duplicates: duplicates,
+	}
+	if q.config.App != 0 && q.embedded == nil {
+		if err := q.owned(ctx); err != nil {
+			return err
+		}
+		config.Metadata = map[string]string{ownerKey: strconv.FormatInt(q.config.App, 10)}
 	}
 	if q.embedded != nil { // elsewhere the room would be taken from an account that others may share
 		config.MaxBytes = maxJobBytes

@@ -93,6 +93,8 @@ type tenants struct {
 	turns      uint64
 	nextSearch time.Time // when to look next
 	yielding   *running  // was asked to hand its job back and has not yet; nil: none was
+	idle       time.Time // begin nothing before
+	made       time.Time // when the stream of jobs was made; zero: not known yet
 }
 
 // outcome is the result of processing a key.
@@ -100,6 +102,7 @@ type outcome struct {
 	seq   uint64        // of the job, zero if not known
 	again time.Time     // the job, or another of its key, is there and to be looked at then; zero if not known to be
 	pause time.Duration // GitHub wants no requests of this installation for so long
+	idle  time.Duration // this process begins no job for so long
 }
 
 func (l *tenants) tenant(id int64) *tenant {
@@ -123,6 +126,7 @@ func (l *tenants) settle(key Key, o outcome) {
 	case !o.again.IsZero():
 		at.later[key] = wait{o.again, o.seq, job.was.urgent}
 	}
+	l.idle = later(l.idle, time.Now().Add(o.idle))
 	if until := time.Now().Add(o.pause); o.pause > 0 && until.After(at.quiet) {
 		at.quiet, at.short = until, true
 	}
@@ -214,7 +218,7 @@ func (l *tenants) walk(ctx context.Context, at *tenant) (Key, wait, bool, error)
 		key, err := parseKey(msg.Subject)
 		if err != nil {
 			l.queue.config.Log.Error("a message in the job queue is not a job", "error", err)
-			if err := remove(ctx, l.queue.stream, msg.Sequence); err != nil {
+			if err := l.queue.remove(ctx, l.queue.stream, msg.Sequence); err != nil {
 				return Key{}, wait{}, false, err
 			}
 		}
@@ -237,13 +241,16 @@ func (l *tenants) walk(ctx context.Context, at *tenant) (Key, wait, bool, error)
 // forgot.
 func (l *tenants) search(ctx context.Context) error {
 	begun := time.Now()
-	keys, err := l.queue.list(ctx)
+	keys, made, err := l.queue.list(ctx)
 	now := time.Now()
 	if err != nil {
 		l.nextSearch = now.Add(searchPause)
 		return err
 	}
 	l.nextSearch = now.Add(max(searchPause, searchShare*now.Sub(begun)))
+	if !made.Equal(l.made) {
+		l.renew(made)
+	}
 	for _, key := range keys {
 		at := l.tenant(key.Installation)
 		if at.awake {
@@ -263,18 +270,42 @@ func (l *tenants) search(ctx context.Context) error {
 	return nil
 }
 
-// list returns the keys of all jobs, in no order.
-func (q *Queue) list(ctx context.Context) ([]Key, error) {
+// renew forgets what is known of a stream that is gone, since sequences begin again. The first stream is no news.
+func (l *tenants) renew(made time.Time) {
+	known := !l.made.IsZero()
+	if l.made = made; !known {
+		return
+	}
+	for _, at := range l.byID {
+		at.next, at.awake = 1, true
+		clear(at.later)
+	}
+	select {
+	case l.queue.lost <- struct{}{}:
+	default: // it is told already
+	}
+}
+
+// list returns the keys of all jobs, in no order, and when their stream was made.
+func (q *Queue) list(ctx context.Context) ([]Key, time.Time, error) {
 	brief, cancel := context.WithTimeout(ctx, requestTry)
 	defer cancel()
-	info, err := q.stream.Info(brief)
-	if err != nil || info.State.Msgs == 0 {
-		return nil, err
+	var info *jetstream.StreamInfo
+	err := q.repeat(brief, requestTry, func(ctx context.Context) (err error) {
+		info, err = q.stream.Info(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	made := info.Created
+	if info.State.Msgs == 0 {
+		return nil, made, nil
 	}
 	long, cancel := context.WithTimeout(ctx, requestTry+time.Duration(info.State.Msgs)*listRate)
 	defer cancel()
 	if info, err = q.stream.Info(long, jetstream.WithSubjectFilter(prefix+">")); err != nil {
-		return nil, err
+		return nil, made, err
 	}
 	keys := make([]Key, 0, len(info.State.Subjects))
 	for subject := range info.State.Subjects {
@@ -282,8 +313,11 @@ func (q *Queue) list(ctx context.Context) ([]Key, error) {
 			keys = append(keys, key)
 		}
 	}
-	return keys, nil
+	return keys, made, nil
 }
+
+// Lost tells Work's process that jobs may have been lost, because the stream of jobs was made again.
+func (q *Queue) Lost() <-chan struct{} { return q.lost }
 
 // untilNext returns how long there is nothing to do unless a job is announced or ends. free says whether a worker is
 // free.

@@ -22,7 +22,7 @@ func TestUnansweredRequestIsRepeated(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		begun, tries := time.Now(), 0
-		got, err := ask(ctx, requestFor, func(ctx context.Context) (string, error) {
+		got, err := ask(ctx, &Queue{}, requestFor, func(ctx context.Context) (string, error) {
 			if tries++; tries < 3 {
 				<-ctx.Done()
 				return "", ctx.Err()
@@ -33,12 +33,12 @@ func TestUnansweredRequestIsRepeated(t *testing.T) {
 			t.Errorf("%q, %v after %s", got, err, took)
 		}
 		begun = time.Now()
-		_, err = ask(ctx, requestFor, func(context.Context) (string, error) { return "", nats.ErrNoResponders })
+		_, err = ask(ctx, &Queue{}, requestFor, func(context.Context) (string, error) { return "", nats.ErrNoResponders })
 		if took := time.Since(begun); !errors.Is(err, nats.ErrNoResponders) || took != requestFor {
 			t.Errorf("%v after %s, want the error after %s", err, took, requestFor)
 		}
 		begun = time.Now()
-		_, err = ask(ctx, requestFor, func(context.Context) (string, error) { return "", errLost })
+		_, err = ask(ctx, &Queue{}, requestFor, func(context.Context) (string, error) { return "", errLost })
 		if took := time.Since(begun); !errors.Is(err, errLost) || took != 0 {
 			t.Errorf("%v after %s, want a final error at once", err, took)
 		}

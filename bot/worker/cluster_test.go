@@ -189,3 +189,47 @@ func (c *colleagues) await() time.Duration {
 	}
 	return time.Since(begun)
 }
+
+// A queue is not ready without a majority of its servers, though each of them still answers what is only read. It is
+// again when they are back, also with empty disks.
+func TestReadyNeedsMajority(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
+	nats := newNATSCluster(t)
+	q, err := store.Open(t.Context(), store.Config{URL: nats.url()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	ready := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 800*time.Millisecond)
+		defer cancel()
+		return q.Ready(ctx)
+	}
+	await := func(when string) {
+		for late := time.Now().Add(30 * time.Second); ready() != nil; <-time.After(200 * time.Millisecond) {
+			if time.Now().After(late) {
+				t.Fatalf("not ready %s: %v", when, ready())
+			}
+		}
+	}
+	await("at first")
+	nats.stop(0)
+	await("with two of three")
+	nats.stop(1)
+	for range 8 {
+		if ready() == nil {
+			t.Error("ready with one of three")
+		}
+	}
+	nats.stop(2)
+	for n := range 3 {
+		nats.members[n].Dir = t.TempDir()
+		nats.start(n)
+	}
+	await("with three empty ones")
+	if err := q.Publish(t.Context(), store.Key{Installation: 1, Repository: 1, Target: forge.Target{Number: 1}}, store.Message{}, ""); err != nil {
+		t.Error(err)
+	}
+}

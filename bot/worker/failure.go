@@ -22,9 +22,17 @@ func (c *check) fail(ctx context.Context, stage string, err error) error {
 		crash     *sandbox.Crash
 		failed    *sandbox.Failed
 	)
-	switch {
-	case ctx.Err() != nil, forge.Is[*forge.RetryLater](err):
+	if ctx.Err() != nil || forge.Is[*forge.RetryLater](err) {
 		return err
+	}
+	if unfit := c.unfit(err); unfit != nil { // whatever the error says, it is no answer about the change
+		if later := c.elsewhere(c.task, unfit); later != nil || !c.task.last() {
+			return errors.Join(later, err)
+		}
+		c.log.Error("giving up", "stage", stage, "reason", unfit.Error(), "error", scrub(err.Error()))
+		return c.giveUp(ctx, verdictUnable(unfit))
+	}
+	switch {
 	case errors.As(err, &vanished):
 		moved, lookup := c.moved(ctx)
 		if lookup != nil {
@@ -127,6 +135,15 @@ func verdictGivenUp(stage string, tries int, err error) verdict {
 		title: "Not checked: " + what,
 		summary: fmt.Sprintf("This commit has no result: %s, in %d attempts.%s The server's log has the details.",
 			what, tries, detail(err)) + askAgain,
+	}
+}
+
+// verdictUnable is the verdict where every server that took the job had trouble of its own.
+func verdictUnable(unfit error) verdict {
+	return verdict{
+		title: "Not checked: Lintel's server has a problem of its own",
+		summary: "This commit has no result, which is not its fault: the server that runs Lintel cannot work (" +
+			scrub(unfit.Error()) + "). Whoever operates it has to mend that." + askAgain,
 	}
 }
 

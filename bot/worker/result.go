@@ -77,23 +77,25 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 	return c.send(ctx, result{id: id, run: c.run, kept: kept})
 }
 
-// result returns the id of a result. It is equal for equal inputs and equal states of exceptions, which also depend on
-// the clock.
+// result returns the id of a result. It is equal for equal inputs, equal states of exceptions, which also depend on the
+// clock, and equal findings, which also depend on the version: where two versions work side by side, neither replaces the
+// other's result by the same.
 func (c *check) result(state mirror.State, change report.Change, rep *report.Report) forge.RunID {
 	type exception struct {
 		Path, Blob string
 		State      report.State
 	}
 	inputs := struct {
-		Version, Head, Rules, Base, Author string
-		Teams, Branches                    []string
-		Reviews                            []report.Review
-		Drafts                             bool
-		Conclusion                         report.Conclusion
-		Exceptions                         []exception
-		Outside                            string `json:",omitempty"` // what was fetched: a tag may have moved
-		Until                              int64  // of the exceptions in effect: one that ended changes findings
-	}{Version: c.Version, Head: change.Head, Rules: state.BaseTip, Base: state.MergeBase, Author: change.User.Login,
+		Title, Head, Rules, Base, Author string
+		Findings                         []string
+		Teams, Branches                  []string
+		Reviews                          []report.Review
+		Drafts                           bool
+		Conclusion                       report.Conclusion
+		Exceptions                       []exception
+		Outside                          string `json:",omitempty"` // what was fetched: a tag may have moved
+		Until                            int64  // of the exceptions in effect: one that ended changes findings
+	}{Title: rep.Title, Findings: found(rep), Head: change.Head, Rules: state.BaseTip, Base: state.MergeBase, Author: change.User.Login,
 		Teams: change.User.Teams, Branches: change.Branches, Reviews: slices.Clone(change.Reviews),
 		Drafts: change.Drafts, Conclusion: rep.Conclusion, Outside: c.remotes.ID(),
 		Until: rep.Until.Unix()}
@@ -115,6 +117,23 @@ func (c *check) result(state mirror.State, change report.Change, rep *report.Rep
 		id.Until = at.Unix()
 	}
 	return id
+}
+
+// found lists what a report finds, without its prose, in one order.
+func found(rep *report.Report) (list []string) {
+	for _, f := range rep.Findings {
+		var at report.Origin
+		if f.Origin != nil {
+			at = report.Origin{Path: f.Origin.Path, StartLine: f.Origin.StartLine}
+		}
+		list = append(list, fmt.Sprintf("%q", []any{f.Policy, f.Rule, f.Result, f.Action, f.New, f.Blocks, f.Resource, f.Field,
+			at.Path, at.StartLine}))
+	}
+	for _, p := range rep.Errors {
+		list = append(list, fmt.Sprintf("%q", []any{p.Path, p.Line}))
+	}
+	slices.Sort(list)
+	return list
 }
 
 // annotation is a note on lines of a file as GitHub takes it.

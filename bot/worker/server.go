@@ -68,6 +68,10 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not ready: queue", http.StatusServiceUnavailable)
 		return
 	}
+	if err := s.Worker.Fitness.Check(); err != nil {
+		http.Error(w, "not ready: "+scrub(err.Error()), http.StatusServiceUnavailable)
+		return
+	}
 	for name, check := range s.Ready {
 		if err := check(ctx); err != nil {
 			http.Error(w, "not ready: "+name, http.StatusServiceUnavailable)

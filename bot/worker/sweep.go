@@ -49,6 +49,7 @@ type SweepConfig struct {
 	Ends func(key store.Key, repo forge.Repo, at time.Time)
 	// Reached is called after each round that saw all installations and repositories. Nil: not called.
 	Reached  func(ctx context.Context, reached results.Reached) error
+	Lost     <-chan struct{}                      // says that jobs were lost: everything open is checked again. Nil: never
 	Interval time.Duration                        // default: DefaultInterval
 	Now      func() time.Time                     // default: time.Now
 	After    func(time.Duration) <-chan time.Time // default: time.After
@@ -83,7 +84,14 @@ func NewSweeper(c SweepConfig) *Sweeper {
 		c.After = time.After
 	}
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	return &Sweeper{config: c, done: map[store.Key]swept{}, tips: map[store.Key]string{}, seen: map[int64]time.Time{}, next: map[int64]int{}}
+	s := &Sweeper{config: c, next: map[int64]int{}}
+	s.forget()
+	return s
+}
+
+// forget drops what is known of earlier rounds, so that the next one checks everything open again.
+func (s *Sweeper) forget() {
+	s.done, s.tips, s.seen = map[store.Key]swept{}, map[store.Key]string{}, map[int64]time.Time{}
 }
 
 // Run sweeps at once and then after each interval, until ctx ends. What fails is logged and found again by
@@ -96,6 +104,9 @@ func (s *Sweeper) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-s.config.Lost:
+			s.config.Log.Warn("jobs were lost; everything open is checked again")
+			s.forget()
 		case <-s.config.After(s.config.Interval):
 		}
 	}

@@ -337,6 +337,27 @@ func TestRunSweepsAtOnceAndAtTheInterval(t *testing.T) {
 	}
 }
 
+// When jobs were lost, what had been dealt with is checked again at once.
+func TestLostJobsAreSweptAtOnce(t *testing.T) {
+	h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 1}},
+		Repos: []forge.Repo{{Installation: 1, ID: 10, Owner: "o"}},
+		Pulls: map[int64][]*forge.PullRequest{10: {{Number: 2, HeadSHA: "done"}}}, Runs: sweepFleet().Runs}
+	j, lost, rounds := &sweepJobs{claims: map[string]bool{}}, make(chan struct{}), make(chan struct{})
+	s := NewSweeper(SweepConfig{Client: h, Queue: j, Lost: lost, Now: func() time.Time { return sweepStart },
+		After: func(time.Duration) <-chan time.Time { rounds <- struct{}{}; return nil }})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); s.Run(ctx) }()
+	<-rounds
+	lost <- struct{}{}
+	<-rounds
+	cancel()
+	<-done
+	if len(j.again) != 2 {
+		t.Errorf("%d jobs, want one for each round", len(j.again))
+	}
+}
+
 // An abandoned head is retried until its time is over.
 func TestAbandonedHeadsAreRetried(t *testing.T) {
 	h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 1}},

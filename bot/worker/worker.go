@@ -63,7 +63,7 @@ type Worker struct {
 	Results Results
 	// PreviewSummary is the markdown that says what a pull request would change in other repositories.
 	PreviewSummary func(o *report.FleetPreview) string
-	// of the engine; part of what a result depends on
+	// of the engine; part of what a preview depends on
 	Version string
 	// folder that has one for the checks of each installation, absolute; empty: none
 	Cache string
@@ -72,9 +72,11 @@ type Worker struct {
 	Pace Pace
 	// Patience is how long a check may take before its check run says that it is under way. Zero: it says so at first.
 	Patience time.Duration
-	Now      func() time.Time
-	Log      *slog.Logger
-	Metrics  *Metrics
+	// Fitness says what keeps this server from working, which is no result. Nil: nothing does.
+	Fitness *Fitness
+	Now     func() time.Time
+	Log     *slog.Logger
+	Metrics *Metrics
 
 	outbox outbox
 }
@@ -85,9 +87,15 @@ func (w *Worker) Do(ctx context.Context, t Task) error {
 	log := cmp.Or(w.Log, slog.New(slog.DiscardHandler))
 	log = log.With("delivery", t.Message.Delivery, "event", t.Message.Event, "repository", t.repo().String(),
 		"job", t.Key.String(), "try", t.Try)
-	err := w.paced(ctx, t, log)
+	err := w.elsewhere(t, w.Fitness.failing())
+	if err == nil {
+		err = w.paced(ctx, t, log)
+	}
 	if (forge.IsGone(err) || forge.Is[*mirror.Vanished](err)) && w.early(t) {
 		err = &store.Later{After: w.untilFound(t), Err: err}
+	}
+	if ctx.Err() == nil {
+		err = w.handBack(t, err)
 	}
 	var limit *forge.RetryLater
 	var later *store.Later
@@ -97,6 +105,9 @@ func (w *Worker) Do(ctx context.Context, t Task) error {
 	case ctx.Err() != nil:
 		outcome = "handed_back"
 		log.Info("job returned to the queue")
+	case errors.As(err, &later) && later.Elsewhere:
+		outcome = "handed_back"
+		log.Error("job returned to the queue", "reason", scrub(err.Error()))
 	case errors.As(err, &later):
 		outcome = "postponed"
 		log.Info("job postponed", "after", later.After.String(), "reason", scrub(later.Err.Error()))

@@ -343,7 +343,14 @@ func TestDemandGivesAnotherRun(t *testing.T) {
 
 func TestChangedInputsGiveAnotherRun(t *testing.T) {
 	for name, change := range map[string]func(b *bench){
-		"engine": func(b *bench) { b.Version = "2" },
+		"engine that finds something else": func(b *bench) {
+			b.sandbox.run = answer(&report.Report{Conclusion: report.Success, Title: "No violations",
+				Findings: []report.Finding{{Policy: "p", Rule: "r"}}}, nil)
+		},
+		"engine that cannot read a file": func(b *bench) {
+			b.sandbox.run = answer(&report.Report{Conclusion: report.Success, Title: "No violations",
+				Errors: []report.Problem{{Path: "a.yaml"}}}, nil)
+		},
 		"author": func(b *bench) { b.asksUser() },
 		"conclusion": func(b *bench) {
 			b.sandbox.run = answer(&report.Report{Conclusion: report.Failure}, nil)
@@ -366,6 +373,23 @@ func TestChangedInputsGiveAnotherRun(t *testing.T) {
 		if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 2 {
 			t.Errorf("%s: %v, %d runs, want two", name, err, len(b.hub.Runs))
 		}
+	}
+}
+
+// Where two versions work side by side, neither replaces the other's result by the same.
+func TestOtherVersionWithSameFindingsGivesNoRun(t *testing.T) {
+	b := newBench(t)
+	findings := []report.Finding{{Policy: "p", Rule: "r", Message: "as it was said"}, {Policy: "q", Rule: "r"}}
+	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
+		return &report.Report{Conclusion: report.Success, Title: "2 warnings", Findings: findings}, nil
+	}
+	for n := range 3 {
+		b.Version, b.task.Sequence = []string{"1", "2"}[n%2], uint64(n)+1
+		if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 1 {
+			t.Errorf("%v, %d runs, want one", err, len(b.hub.Runs))
+		}
+		findings = []report.Finding{findings[1], findings[0]}
+		findings[n%2].Message = "as it is said now"
 	}
 }
 

@@ -235,7 +235,11 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 
 	opening, cancel := context.WithTimeout(ctx, openQueue)
 	defer cancel()
-	jobs, err := store.Open(opening, store.Config{Dir: filepath.Join(o.dataDir, "queue"), URL: o.natsURL, Log: log})
+	config := store.Config{Dir: filepath.Join(o.dataDir, "queue"), URL: o.natsURL, Log: log}
+	if app != nil {
+		config.App = app.id
+	}
+	jobs, err := store.Open(opening, config)
 	if err != nil {
 		return err
 	}
@@ -322,7 +326,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	rotation := o.rotation(app, intake, log)
 	alarm := worker.NewAlarm(jobs, time.Now, time.After, log)
 	sweep := worker.SweepConfig{Client: app.client, Queue: jobs, Ends: alarm.Set, Serves: o.serves, Drop: jobs.Drop,
-		Interval: o.sweepInterval, Log: log}
+		Lost: jobs.Lost(), Interval: o.sweepInterval, Log: log}
 	server = &worker.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Routes: guard.Routes,
@@ -331,6 +335,8 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 			Jobs: jobs, Summary: summary, Text: details, Cache: cache, Alarm: alarm,
 			Remotes: outside.For, PreviewSummary: func(p *report.FleetPreview) string { return output.FleetPreview(p, maxSummary) },
 			Pace: app.client, Patience: patience,
+			Fitness: &worker.Fitness{Folders: map[string]string{"LINTEL_DATA_DIR": dataDir, "LINTEL_DATA_DIR/mirrors": repositories,
+				"LINTEL_DATA_DIR/cache": cache, "LINTEL_DATA_DIR/sources": filepath.Join(dataDir, "sources"), "TMPDIR": os.TempDir()}},
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},
@@ -362,7 +368,7 @@ func runnable(executable string) error {
 	return err
 }
 
-// engineVersion identifies the build; results of another build are checked again.
+// engineVersion identifies the build; previews of another build are created again.
 func engineVersion() string {
 	b := version()
 	return fmt.Sprintf("%s %s %t", b.Number, b.Commit, b.Modified)

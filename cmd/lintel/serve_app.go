@@ -26,6 +26,7 @@ const maxSecretFile = 64 << 10
 
 // identity is the GitHub App as which the server runs.
 type identity struct {
+	id     int64
 	client *github.Client
 	secret []byte         // of webhooks
 	signIn *github.SignIn // of people; nil: they cannot
@@ -113,7 +114,7 @@ func (o *serveOptions) identity(id int64, key, secret []byte, stored *github.Cre
 	if err != nil {
 		return nil, err
 	}
-	return &identity{client, secret, signIn}, nil
+	return &identity{id, client, secret, signIn}, nil
 }
 
 func (o *serveOptions) newSetup(log *slog.Logger) (*github.Setup, error) {
