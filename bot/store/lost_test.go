@@ -165,7 +165,7 @@ func TestStreamsBelongToOneApp(t *testing.T) {
 		if err == nil {
 			q.Close()
 		}
-		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "belong to the GitHub App with the id 1, and this is 22") {
+		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "belong to the GitHub App 1, and this is App 22.") {
 			t.Errorf("App %d: %v", c.app, err)
 		}
 	}

@@ -300,8 +300,8 @@ func (q *Queue) owned(ctx context.Context) error {
 		return err
 	}
 	if owner := stream.CachedInfo().Config.Metadata[ownerKey]; owner != "" && owner != strconv.FormatInt(q.config.App, 10) {
-		return fmt.Errorf("the streams on the NATS server belong to the GitHub App with the id %s, and this is %d: each App "+
-			"needs a NATS account of its own; if the App was replaced, remove the streams with LINTEL in their names", owner, q.config.App)
+		return fmt.Errorf("the streams on the NATS server belong to the GitHub App %s, and this is App %d. Each App needs "+
+			"a NATS account of its own. If the App was replaced, remove the streams with LINTEL in their names", owner, q.config.App)
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func verdictUnable(unfit error) verdict {
 	return verdict{
 		title: "Not checked: Lintel's server has a problem of its own",
 		summary: "This commit has no result, which is not its fault: the server that runs Lintel cannot work (" +
-			scrub(unfit.Error()) + "). Whoever operates it has to mend that." + askAgain,
+			scrub(unfit.Error()) + "). Its operator has to mend that." + askAgain,
 	}
 }
 
