@@ -393,12 +393,8 @@ func (s *release) isStandalone() bool { return s.target.Kind == roots.Chart && s
 // standalone returns the release of a chart that no object deploys: it is rendered with its own values.
 func standalone(root roots.Root) *gitops.Release {
 	at := gitops.Position{Path: path.Join(root.Path, "Chart.yaml"), Line: 1}
-	name := path.Base(root.Path)
-	if root.Path == "." {
-		name = "release"
-	}
-	return &gitops.Release{Chart: gitops.Chart{Folder: root.Path, Where: at, Named: at, Source: at}, Name: name,
-		NameWhere: at, NamespaceWhere: at, Reads: []string{root.Path}}
+	return &gitops.Release{Chart: gitops.Chart{Folder: root.Path, Where: at, Named: at, Source: at},
+		Name: gitops.ReleaseName(root.Path), NameWhere: at, NamespaceWhere: at, Reads: []string{root.Path}}
 }
 
 // patchFix is the suggested fix for text of a remote chart.

@@ -164,7 +164,7 @@ func (w *worklist) enterOne(e roots.ChartEntry, dir string, all []roots.ChartEnt
 		values[i] = v
 	}
 	app := map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
-		"metadata": map[string]any{"name": releaseName(e, dir)},
+		"metadata": map[string]any{"name": cmp.Or(e.Name, gitops.ReleaseName(dir))},
 		"spec": map[string]any{"destination": map[string]any{"namespace": e.Namespace},
 			"source": map[string]any{"path": dir, "helm": map[string]any{"valueFiles": values}}}}
 	at := gitops.Position{Path: e.File, Line: e.Line}
@@ -190,7 +190,7 @@ func label(e roots.ChartEntry, dir string, all []roots.ChartEntry) string {
 			same++
 		}
 	}
-	name := releaseName(e, dir)
+	name := cmp.Or(e.Name, gitops.ReleaseName(dir))
 	switch {
 	case values == "":
 		return name
@@ -198,12 +198,4 @@ func label(e roots.ChartEntry, dir string, all []roots.ChartEntry) string {
 		return values + "@" + name
 	}
 	return values
-}
-
-// releaseName returns the release name of an entry for the chart in a folder.
-func releaseName(e roots.ChartEntry, dir string) string {
-	if dir == "." {
-		return cmp.Or(e.Name, "release")
-	}
-	return cmp.Or(e.Name, path.Base(dir))
 }

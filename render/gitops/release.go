@@ -5,12 +5,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	charts "helm.sh/helm/v4/pkg/chart/v2/loader"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 
 	"github.com/lintel-bot/lintel/render/remote"
 )
@@ -145,6 +147,14 @@ func placeholder(parts ...string) string {
 	}
 	name := strings.Trim(strings.Map(clean, strings.ToLower(strings.Join(parts, "-"))), "-")
 	return strings.Trim(PlaceholderPrefix+name[:min(len(name), 63-len(PlaceholderPrefix))], "-")
+}
+
+// ReleaseName returns a name for a release of the chart in a folder: that of the folder, if Helm takes it.
+func ReleaseName(dir string) string {
+	if name := path.Base(dir); chartutil.ValidateReleaseName(name) == nil {
+		return name
+	}
+	return "release"
 }
 
 // maxReleaseName is the maximum length of a release name.

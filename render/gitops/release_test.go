@@ -355,3 +355,13 @@ func TestReleaseDigest(t *testing.T) {
 		t.Error("bytes that are not UTF-8 do not count")
 	}
 }
+
+// A chart that no object deploys has a name that Helm takes, whatever its folder is called.
+func TestReleaseName(t *testing.T) {
+	for dir, want := range map[string]string{"charts/web": "web", ".": "release", "charts/My_Chart": "release", "charts/web-1.2": "web-1.2",
+		"charts/" + strings.Repeat("a", 53): strings.Repeat("a", 53), "charts/" + strings.Repeat("a", 54): "release"} {
+		if got := ReleaseName(dir); got != want {
+			t.Errorf("%s: %s, want %s", dir, got, want)
+		}
+	}
+}
