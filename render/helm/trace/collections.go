@@ -137,18 +137,33 @@ func picked(c *call) taint {
 }
 
 // copied handles deepCopy: the copy has the origins that its argument has now.
-func copied(c *call) taint {
-	from := c.args[0]
-	if out := concrete(c.out); out.Kind() == reflect.Slice {
+func copied(c *call) taint { return c.copy(c.out, c.args[0], 0) }
+
+// copy records the origins of a copied value and of all in it.
+func (c *call) copy(out reflect.Value, from value, depth int) taint {
+	c.step()
+	switch out = concrete(out); {
+	case depth > 100:
+	case out.Kind() == reflect.Slice && concrete(from.rv).Kind() == reflect.Slice:
 		info := &sliceInfo{org: from.sh.mix()}
 		for i := range out.Len() {
-			info.elems = append(info.elems, c.index(from, i).sh)
+			info.elems = append(info.elems, c.copy(out.Index(i), c.index(from, i), depth+1))
 		}
 		c.setSlice(out, info)
-		return from.sh
+	case out.Kind() == reflect.Map && out.Type().Key().Kind() == reflect.String && !out.IsNil():
+		info := &mapInfo{org: c.below(from)}
+		if was := c.mapOf(from.rv); was != nil {
+			info.like, info.feeds = was.like, was.feeds
+		}
+		for _, k := range sortedKeys(out) {
+			e := c.entry(from, k)
+			e.val = c.copy(c.at(value{rv: out}, k).rv, value{c.at(from, k).rv, e.val}, depth+1)
+			info.set(k, e)
+		}
+		c.setMap(out, info)
+		return taint{org: info.org, cond: from.sh.cond}
 	}
-	c.merged(value{rv: c.out}, []before{c.snapshot(from, entry{val: from.sh}, 0)}, 0)
-	return taint{org: c.below(from), cond: from.sh.cond}
+	return from.sh
 }
 
 // below returns the origin of those entries of a map that have no origin of their own.

@@ -137,6 +137,8 @@ func TestOriginsOfFunctions(t *testing.T) {
 		{`{{ $m := deepCopy .Values.map }}{{ $_ := set $m.sub "y" .Values.name }}<{{ $m.w }}>`, "two", "value map.w verbatim"},
 		{`{{ $m := deepCopy (dict "a" .Values.map "b" .Values.name) }}<{{ $m.a.sub.z }}>`, "deep", "value map.sub.z verbatim"},
 		{`{{ $l := deepCopy (list .Values.tag .Values.name) }}<{{ index $l 1 }}>`, "web", "value name verbatim"},
+		{`{{ $l := deepCopy (list (dict "a" .Values.tag "b" .Values.name)) }}<{{ (index $l 0).b }}>`, "web", "value name verbatim"},
+		{`{{ $m := deepCopy (dict "l" (list (dict "a" .Values.tag "b" .Values.name))) }}<{{ (index $m.l 0).b }}>`, "web", "value name verbatim"},
 		{`{{ .Values.map | toJson | squote }} <{{ .Values.name }}>`, "web", "value name verbatim"},
 		{`{{ .Values.map | toJson | quote }} <{{ .Values.name }}>`, "web", "value name verbatim"},
 		{`<{{ (pick .Values.map "x").x }}>`, "one", "value map.x verbatim"},
