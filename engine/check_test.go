@@ -56,6 +56,8 @@ func TestCheckRules(t *testing.T) {
 			`8:58: unknown value "PUT" of spec.rules[0].context[0].apiCall.method: use GET or POST`},
 		{"service without URL", "rules:\n- name: r\n" + match + "  context: [{name: a, apiCall: {service: {caBundle: a}}}]\n" + body,
 			`8:44: spec.rules[0].context[0].apiCall.service has no url: add it`},
+		{"empty name", "rules:\n- name: r\n" + match + "  context: [{name: a, globalReference: {name: ''}}]\n" + body,
+			`8:42: spec.rules[0].context[0].globalReference has no name: add it`},
 		{"users in the background", "rules:\n- name: r\n  match: {any: [{clusterRoles: [admin]}]}\n" + body,
 			"7:20: clusterRoles are not available in a background scan, which this policy allows: set " +
 				"spec.background to false"},

@@ -126,11 +126,11 @@ func found(rep *report.Report) (list []string) {
 		if f.Origin != nil {
 			at = report.Origin{Path: f.Origin.Path, StartLine: f.Origin.StartLine}
 		}
-		list = append(list, fmt.Sprintf("%q", []any{f.Policy, f.Rule, f.Result, f.Action, f.New, f.Blocks, f.Resource, f.Field,
-			at.Path, at.StartLine}))
+		list = append(list, fmt.Sprintf("%q %q %v %v %t %t %q %q %q %d", f.Policy, f.Rule, f.Result, f.Action, f.New, f.Blocks, f.Resource, f.Field,
+			at.Path, at.StartLine))
 	}
 	for _, p := range rep.Errors {
-		list = append(list, fmt.Sprintf("%q", []any{p.Path, p.Line}))
+		list = append(list, fmt.Sprintf("%q %d", p.Path, p.Line))
 	}
 	slices.Sort(list)
 	return list

@@ -34,11 +34,6 @@ func CompileException(doc policy.Document, e policy.CELException) (*Exception, [
 		if len(e.Spec.PolicyRefs) == 0 {
 			c.problem("/spec/policyRefs", "the exception names no policy")
 		}
-		for i, ref := range e.Spec.PolicyRefs {
-			if ref.Name == "" || ref.Kind == "" {
-				c.problem("/spec/policyRefs/"+itoa(i), "a policy reference needs a name and a kind")
-			}
-		}
 		for i, m := range e.Spec.MatchConditions {
 			if x := c.compile("/spec/matchConditions/"+itoa(i)+"/expression", m.Expression, cel.BoolType); x != nil {
 				out.conditions = append(out.conditions, x)

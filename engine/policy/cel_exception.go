@@ -40,6 +40,6 @@ func (s CELExceptionSpec) HasValues() bool {
 
 // CELPolicyRef names a policy of policies.kyverno.io.
 type CELPolicyRef struct {
-	Name string `json:"name" required:"true"`
-	Kind string `json:"kind" required:"true"`
+	Name string `json:"name" required:"text"`
+	Kind string `json:"kind" required:"text"`
 }

@@ -36,8 +36,8 @@ func (d Document) Deprecation(pointer, format string, args ...any) Problem {
 }
 
 // Decode reads a document into a struct with json tags, strictly: a field that the struct does not have, a value of
-// another type, a text that is none of its tag enum (separated by |) and a missing field with the tag required are
-// problems, all of them in one go, each with the nearest name or the way to write it. A field of type any takes any
+// another type, a text that is none of its tag enum (separated by |) and a missing field with the tag required (of the value
+// "text": an empty one, too) are problems, all of them in one go, each with the nearest name or the way to write it. A field of type any takes any
 // JSON. What is not a problem is decoded.
 func Decode(doc Document, into any) []Problem { return DecodeAt(doc, "", into) }
 
@@ -188,8 +188,9 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path []string) {
 			d.allowed(value, append(path, name), strings.Split(allowed, "|"))
 		}
 	}
-	for name, f := range fields {
-		if value := field(n, name); f.tag.Get("required") != "" && (value == nil || value.Tag == "!!null") {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		required, value := fields[name].tag.Get("required"), field(n, name)
+		if required != "" && (value == nil || value.Tag == "!!null" || required == "text" && value.Value == "" && value.Kind == yaml.ScalarNode) {
 			d.report(n, "%s has no %s: add it", cmp.Or(dotted(path), "the document"), name)
 		}
 	}

@@ -24,7 +24,7 @@ type (
 
 // CELAuditAnnotation is compiled and not evaluated.
 type CELAuditAnnotation struct {
-	Key             string `json:"key" required:"true"`
+	Key             string `json:"key" required:"text"`
 	ValueExpression string `json:"valueExpression" required:"true"`
 }
 
@@ -176,7 +176,7 @@ type Variable struct {
 
 // ConfigMapRef names a ConfigMap; both fields may hold variables.
 type ConfigMapRef struct {
-	Name      string `json:"name" required:"true"`
+	Name      string `json:"name" required:"text"`
 	Namespace string `json:"namespace"`
 }
 
@@ -198,7 +198,7 @@ type RequestData struct {
 
 // ServiceCall is a call over HTTP.
 type ServiceCall struct {
-	URL      string `json:"url" required:"true"`
+	URL      string `json:"url" required:"text"`
 	CABundle string `json:"caBundle"`
 	Headers  []struct {
 		Key   string `json:"key" required:"true"`
@@ -208,13 +208,13 @@ type ServiceCall struct {
 
 // GlobalReference names a GlobalContextEntry.
 type GlobalReference struct {
-	Name     string `json:"name" required:"true"`
+	Name     string `json:"name" required:"text"`
 	JMESPath string `json:"jmesPath"`
 }
 
 // ImageRegistry asks a registry about an image.
 type ImageRegistry struct {
-	Reference                string `json:"reference" required:"true"`
+	Reference                string `json:"reference" required:"text"`
 	JMESPath                 string `json:"jmesPath"`
 	ImageRegistryCredentials *struct {
 		AllowInsecureRegistry bool     `json:"allowInsecureRegistry"`
