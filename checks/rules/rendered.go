@@ -118,7 +118,7 @@ func renderedLines(res *render.Resource, data []byte, file string, start int) fu
 // and a Flux object may say its namespace. If the roots differ, or no object deploys them, the file counts as it is
 // written: a kustomization that nothing deploys does not change what a cluster enforces.
 func (out *Sources) deployed(ctx context.Context, c diff.Commit) error {
-	d := &deployedRules{set: c.Roots.OfKind, names: map[string]bool{}, of: map[string]render.Declared{}}
+	d := &deployedRules{set: c.Roots.OfKind, names: map[string]bool{}, of: map[string]render.Declared{}, text: map[string]string{}}
 	all := make([][]ruleNode, len(out.Policies))
 	for i, s := range out.Policies {
 		all[i] = rulesOf(s)
@@ -142,11 +142,11 @@ func (out *Sources) deployed(ctx context.Context, c diff.Commit) error {
 				return err
 			}
 			if len(rules) > 0 {
-				versions[contents(rules)], names = rules, append(names, root.Name())
+				versions[d.contents(rules)], names = rules, append(names, root.Name())
 			}
 		}
 		for content, rules := range versions {
-			if len(versions) == 1 && content != contents(written) {
+			if len(versions) == 1 && content != d.contents(written) {
 				var err error
 				if out.Policies[i], err = s.with(rules); err != nil {
 					return err
@@ -169,6 +169,7 @@ const maxNames = 5
 type ruleNode struct {
 	object map[string]any
 	node   *yaml.Node
+	digest string // of the object as a root deploys it; "" for one that is not known to equal others
 }
 
 func (r ruleNode) name() string { return admission.IdentityOf(r.object).Name }
@@ -184,27 +185,10 @@ func rulesOf(s Source) (list []ruleNode) {
 	for _, node := range documents {
 		object, _ := doc.Value(node, false).(map[string]any)
 		if id := admission.IdentityOf(object); engine.IsRule(id.Group, id.Kind) {
-			list = append(list, ruleNode{object, node})
+			list = append(list, ruleNode{object: object, node: node})
 		}
 	}
 	return list
-}
-
-// contents returns what decides about objects in some rules, equal for equal rules.
-func contents(list []ruleNode) string {
-	var all []string
-	for _, r := range list {
-		id := admission.IdentityOf(r.object)
-		if !r.namespaced() {
-			id.Namespace = ""
-		}
-		metadata, _ := r.object["metadata"].(map[string]any)
-		annotations, _ := metadata["annotations"].(map[string]any)
-		text, _ := json.Marshal([]any{id, annotations[match.AutogenAnnotation], r.object["spec"]})
-		all = append(all, string(text))
-	}
-	slices.Sort(all)
-	return strings.Join(all, "\n")
 }
 
 // deployedRules knows which rules the roots of a commit deploy.
@@ -212,6 +196,34 @@ type deployedRules struct {
 	set   func(context.Context, roots.Root, string) (render.Declared, error)
 	names map[string]bool            // of all rules as they are written
 	of    map[string]render.Declared // by root and kind
+	text  map[string]string          // by digest: see content
+}
+
+// contents returns what decides about objects in some rules, equal for equal rules.
+func (d *deployedRules) contents(list []ruleNode) string {
+	var all []string
+	for _, r := range list {
+		text, known := d.text[r.digest]
+		if !known {
+			if text = r.content(); r.digest != "" {
+				d.text[r.digest] = text
+			}
+		}
+		all = append(all, text)
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
+
+func (r ruleNode) content() string {
+	id := admission.IdentityOf(r.object)
+	if !r.namespaced() {
+		id.Namespace = ""
+	}
+	metadata, _ := r.object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	text, _ := json.Marshal([]any{id, annotations[match.AutogenAnnotation], r.object["spec"]})
+	return string(text)
 }
 
 // as returns rules as a root deploys them; none if it deploys none of them. If it does not render, it deploys them as they
@@ -232,8 +244,8 @@ func (d *deployedRules) as(ctx context.Context, root roots.Root, written []ruleN
 			return written, nil
 		}
 		var as []ruleNode
-		for _, object := range found.Objects {
-			deployed := ruleNode{object, r.node}
+		for i, object := range found.Objects {
+			deployed := ruleNode{object, r.node, found.Digests[i]}
 			if id := admission.IdentityOf(object); !engine.IsRule(id.Group, id.Kind) {
 				continue // another kind of that name
 			}

@@ -121,26 +121,25 @@ func (w *worklist) contest() (list []*Deployment) {
 // remove removes some deployments and what they deploy in turn, except through the deployment kept. It returns the
 // removed roots as gitops.Deployment.From names them. The lock is held.
 func (w *worklist) remove(list []*Deployment, kept *Deployment) (without map[string]bool) {
-	if without = map[string]bool{}; len(list) == 0 {
-		return without
-	}
-	for id, other := range w.byID {
-		up := other
-		for up != nil && up != kept && !slices.Contains(list, up) {
-			up = up.from
-		}
-		if up == nil || up == kept {
+	without = map[string]bool{}
+	for list = slices.Clone(list); len(list) > 0; {
+		one := list[len(list)-1]
+		list = list[:len(list)-1]
+		if one == kept {
 			continue
 		}
-		without[From(other.named())] = true
-		delete(w.byID, id)
+		if list = append(list, w.deploys[one]...); w.byID[one.id] != one {
+			continue
+		}
+		without[From(one.named())] = true
+		delete(w.byID, one.id)
 		w.byOrder = nil
-		delete(w.followed, id)
-		isOther := func(d *Deployment) bool { return d == other }
-		w.byPath[other.Path] = slices.DeleteFunc(w.byPath[other.Path], isOther)
-		w.byObject[other.written()] = slices.DeleteFunc(w.byObject[other.written()], isOther)
-		for _, dir := range other.Components() {
-			w.composed[dir] = slices.DeleteFunc(w.composed[dir], isOther)
+		delete(w.followed, one.id)
+		isOne := func(d *Deployment) bool { return d == one }
+		w.byPath[one.Path] = slices.DeleteFunc(w.byPath[one.Path], isOne)
+		w.byObject[one.written()] = slices.DeleteFunc(w.byObject[one.written()], isOne)
+		for _, dir := range one.Components() {
+			w.composed[dir] = slices.DeleteFunc(w.composed[dir], isOne)
 		}
 	}
 	return without

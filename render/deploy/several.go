@@ -2,11 +2,13 @@ package deploy
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -56,7 +58,6 @@ func (w *worklist) settle() (added []*Deployment) {
 	w.inside.Clear()
 	var list []settled
 	var again []ambiguous
-	all := w.sorted()
 	known, sent := map[*referred]*referred{}, map[string][]gitops.Object{}
 	for _, a := range w.several {
 		if !a.selects() {
@@ -72,7 +73,7 @@ func (w *worklist) settle() (added []*Deployment) {
 				continue
 			}
 		}
-		s, ok := w.settled(a, all)
+		s, ok := w.settled(a)
 		if ok {
 			list = append(list, s)
 		}
@@ -96,19 +97,19 @@ func (w *worklist) settle() (added []*Deployment) {
 }
 
 // settled evaluates one object; false where its clusters change nothing.
-func (w *worklist) settled(a ambiguous, all []*Deployment) (out settled, ok bool) {
+func (w *worklist) settled(a ambiguous) (out settled, ok bool) {
 	out.ambiguous = a
 	own := &Deployment{from: a.from, Deployment: gitops.Deployment{Object: a.object.Reference(), From: a.object.From(),
 		Where: gitops.Position{Path: a.object.File}}}
-	for _, one := range all {
-		if one.from == a.from && one.From == own.From && one.Where.Path == own.Where.Path && one.Object == own.Object {
+	w.mu.Lock()
+	for _, one := range w.byObject[own.written()] {
+		if one.from == a.from && one.From == own.From && one.Object == own.Object {
 			out.instead = append(out.instead, one)
 			if one.To == (gitops.Cluster{}) {
 				own = one // of itself, it is known whether it deploys itself
 			}
 		}
 	}
-	w.mu.Lock()
 	gone := len(out.instead) == 0 && !slices.ContainsFunc(w.problems, a.isAbout)
 	w.mu.Unlock()
 	if gone { // another deployment changes the object before it reaches a cluster
@@ -243,6 +244,13 @@ type selection struct {
 	objects []gitops.Object
 	pairs   [][2]gitops.Cluster // the name and the address of each cluster that a Secret declares
 	held    []bool              // by object: see isHeld; nil: not computed yet
+	within  env.Memo[string, selectable]
+}
+
+// selectable are the objects that declare clusters to Argo CD and that some clusters may have.
+type selectable struct {
+	objects []gitops.Object
+	loose   []int // by index: those that nothing deploys, if something deploys others; none otherwise
 }
 
 // selectable returns the objects that declare clusters to Argo CD, as they are deployed by what is known so far: those in
@@ -326,26 +334,33 @@ func (w *worklist) rendering(p string) (list []roots.Root) {
 
 // selectableBy returns what selectable returns, for the ApplicationSet of a deployment: without the objects in other
 // clusters. If something deploys the ApplicationSet and some of these objects, the others may be in no cluster.
-func (w *worklist) selectableBy(set *Deployment) (list []gitops.Object) {
-	all := w.selectable()
+func (w *worklist) selectableBy(set *Deployment) []gitops.Object {
+	all, clusters := w.selectable(), w.reaches(set)
 	if all.held == nil {
 		for _, o := range all.objects {
 			all.held = append(all.held, w.isHeld(holder(o)))
 		}
 	}
-	clusters, some, loose := w.reaches(set), false, []int(nil)
-	for i, o := range all.objects {
-		if isElsewhere(w.clustersWith(o), clusters, all.pairs) {
-			continue
+	in := all.within.Get(fmt.Sprintf("%#v", clusters), func() (in selectable) {
+		some := false
+		for i, o := range all.objects {
+			if isElsewhere(w.clustersWith(o), clusters, all.pairs) {
+				continue
+			}
+			if in.objects = append(in.objects, o); !all.held[i] {
+				in.loose = append(in.loose, len(in.objects)-1)
+			} else if _, _, known := o.Declares(); known {
+				some = true
+			}
 		}
-		if list = append(list, o); !all.held[i] {
-			loose = append(loose, len(list)-1)
-		} else if _, _, known := o.Declares(); known {
-			some = true
+		if !some {
+			in.loose = nil
 		}
-	}
-	if some && len(loose) > 0 && w.isHeld(set) {
-		for _, i := range loose {
+		return in
+	})
+	list := slices.Clone(in.objects)
+	if len(in.loose) > 0 && w.isHeld(set) {
+		for _, i := range in.loose {
 			list[i] = list[i].Uncertain()
 		}
 	}

@@ -45,11 +45,12 @@ type worklist struct {
 	byObject  map[written][]*Deployment
 	composed  map[string][]*Deployment // by the folder of a component that the object adds
 	byID      map[string]*Deployment
-	byOrder   *ordered      // made of byID on first use, nil after byID has changed
-	leaving   []*Deployment // whose sources leave out part of their folder
-	waiting   []*Deployment // whose objects are suspended
-	several   []ambiguous   // what is to be evaluated again: see settle
-	selection *selection    // see selectable; nil: not known
+	deploys   map[*Deployment][]*Deployment // those of byID whose objects a deployment renders
+	byOrder   *ordered                      // made of byID on first use, nil after byID has changed
+	leaving   []*Deployment                 // whose sources leave out part of their folder
+	waiting   []*Deployment                 // whose objects are suspended
+	several   []ambiguous                   // what is to be evaluated again: see settle
+	selection *selection                    // see selectable; nil: not known
 	problems  []gitops.Problem
 }
 
@@ -57,7 +58,8 @@ func newWorklist(x *roots.Index, r *render.Renderer, c render.Config) *worklist 
 	w := &worklist{index: x, renderer: r, cache: c.Cache, progress: c.Progress, repo: x.RepoNames(),
 		limits: gitops.Limits{Source: x.Options().Limits}, holds: sync.OnceValue(x.Deploying.Including),
 		followed: map[string]bool{}, replaced: map[string]bool{}, contests: map[string]bool{}, byPath: map[string][]*Deployment{},
-		byObject: map[written][]*Deployment{}, composed: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
+		byObject: map[written][]*Deployment{}, composed: map[string][]*Deployment{}, byID: map[string]*Deployment{},
+		deploys: map[*Deployment][]*Deployment{}}
 	w.parted = sync.OnceValue(w.findParted)
 	return w
 }
@@ -275,6 +277,9 @@ func (w *worklist) put(one *Deployment) bool {
 		return false
 	}
 	w.byID[one.id], w.byOrder = one, nil
+	if one.from != nil {
+		w.deploys[one.from] = append(w.deploys[one.from], one)
+	}
 	if one.LeavesOut {
 		w.leaving = append(w.leaving, one)
 	}

@@ -43,7 +43,7 @@ const (
 	maxTable    = 64 << 20 // compressed bytes of a table on disk
 	maxApart    = 32 << 20 // compressed bytes of an entry of a table with Apart
 	maxRecords  = 100_000  // keys per table
-	maxRead     = 4 << 20  // encoded bytes of decoded values in memory, which take many times as much
+	maxRead     = 12 << 20 // encoded bytes of decoded values in memory, which take many times as much
 )
 
 type table struct {

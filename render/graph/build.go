@@ -55,6 +55,9 @@ func Build(t *tree.Tree, o Options, c *Cache) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
+	if from.tree != "" {
+		g.scope = scope
+	}
 	if err := g.derive(from, differences); err != nil {
 		return nil, err
 	}

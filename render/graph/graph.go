@@ -38,6 +38,7 @@ type Graph struct {
 	tree    *tree.Tree
 	options Options
 	cache   *Cache
+	scope   string // see Cache.scope; "" for a graph that does not start from an index
 
 	base                       *snapshot
 	hiddenFolders, hiddenFiles map[string]bool // whose facts in base are outdated

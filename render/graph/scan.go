@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -104,7 +105,7 @@ func (g *Graph) one(j job, c tree.Content, out *facts) error {
 	}
 	switch {
 	case j.folder == "" && c.Err == nil:
-		g.words(j.path, c.Data, out)
+		g.manifest(j, c.Data, out)
 	case j.folder != "" && c.Err != nil:
 		out.add(folders, broken, j.folder)
 	case j.folder != "":
@@ -249,6 +250,24 @@ func (g *Graph) throughLink(p string) bool {
 
 // Generators are the fields of a kustomization that generate objects, by their kind. Do not change them.
 var Generators = map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"}
+
+var wordsTable = env.Table{Name: "words"}
+
+// manifest records what words finds in a file. That of files which differ from another index is cached, because each
+// check reads them again until there is a nearer index.
+func (g *Graph) manifest(j job, data []byte, out *facts) {
+	if g.scope == "" {
+		g.words(j.path, data, out)
+		return
+	}
+	key := g.scope + " " + j.id + " " + j.path
+	found, known := env.Get[facts](g.Memory(), wordsTable, key, nil)
+	if !known {
+		g.words(j.path, data, &found)
+		env.Put(g.Memory(), wordsTable, key, nil, found)
+	}
+	out.merge(&found)
+}
 
 // words records the words in a file for Mentions.
 func (g *Graph) words(p string, data []byte, out *facts) {
