@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -244,6 +245,9 @@ func (t *rebuilder) layers(root *origin.Layer) (list []*layered) {
 	return list
 }
 
+// topLevelKey matches a line that makes a document of a file: parsing the file would find that, too, and take longer.
+var topLevelKey = regexp.MustCompile(`(?m)^[A-Za-z]+:(?:[ \t\r]|$)`)
+
 // awaits reports whether a file of resources is empty, so that something is expected to generate its content.
 func (t *rebuilder) awaits(l *origin.Layer) bool {
 	for _, part := range l.Resources {
@@ -254,6 +258,9 @@ func (t *rebuilder) awaits(l *origin.Layer) bool {
 			continue
 		}
 		data, err := t.Read(part.Path)
+		if topLevelKey.Match(data) {
+			continue
+		}
 		if documents, failure := doc.Parse(part.Path, data, t.limits.Source); err == nil && failure == nil &&
 			len(documents) == 0 {
 			return true

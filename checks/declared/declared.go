@@ -4,7 +4,6 @@ package declared
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -86,11 +85,10 @@ func (d *Objects) Rendered(root roots.Root, resources []*render.Resource, proble
 func (d *Objects) Seen(group, kind string) (list []admission.Object) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	given := slices.Clone(d.given)
-	slices.SortFunc(given, func(a, b roots.Root) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-	for _, root := range given {
+	slices.SortFunc(d.given, roots.Compare)
+	for _, root := range d.given {
 		for _, r := range d.roots[root] {
-			if id := admission.IdentityOf(r.Object); id.Kind == kind && id.Group == group {
+			if r.Object["kind"] == kind && admission.IdentityOf(r.Object).Group == group {
 				list = append(list, r.Object)
 			}
 		}

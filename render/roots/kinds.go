@@ -265,8 +265,17 @@ func (x *Index) Declaring(kind string) (kustomizations []Root, files []string) {
 	return kustomizations, files
 }
 
-// Included lists the folders and the files that the kustomization of a folder includes, directly or not.
+// Included lists the folders and the files that the kustomization of a folder includes, directly or not. Do not change
+// the lists.
 func (x *Index) Included(dir string) (dirs, files []string) {
+	both := x.includes.Get(dir, func() [2][]string {
+		dirs, files := x.findIncluded(dir)
+		return [2][]string{slices.Clip(dirs), slices.Clip(files)}
+	})
+	return both[0], both[1]
+}
+
+func (x *Index) findIncluded(dir string) (dirs, files []string) {
 	seen := map[string]bool{dir: true}
 	for queue := []string{dir}; len(queue) > 0; queue = queue[1:] {
 		f, err := x.Kustomization(queue[0])

@@ -138,6 +138,7 @@ type Index struct {
 	dataFolders  env.Memo[string, bool]             // by folder: see onlyData
 	chartFolders env.Memo[string, bool]             // by folder: see HasChart
 	chartReads   env.Memo[string, []*regexp.Regexp] // by folder: see readByTemplates
+	includes     env.Memo[string, [2][]string]      // by folder: see Included
 
 	Deploying *Deploying
 }
