@@ -38,10 +38,11 @@ type Objects struct {
 	set     *deploy.Set
 	context []string // files and folders from the settings
 
-	mu    sync.Mutex
-	kinds map[string]*table                 // by group/kind
-	roots map[roots.Root][]*render.Resource // without the data of their places
-	given []roots.Root                      // roots whose resources Rendered got
+	mu      sync.Mutex
+	kinds   map[string]*table                 // by group/kind
+	roots   map[roots.Root][]*render.Resource // without the data of their places
+	given   []roots.Root                      // roots whose resources Rendered got
+	ofGiven map[string][]admission.Object     // by kind: their objects; nil: not sorted yet
 	// looked are the roots that were searched for one kind only, and not rendered completely.
 	looked map[roots.Root]bool
 	names  map[roots.Root]map[admission.Identity]bool // see alike
@@ -77,23 +78,26 @@ func (d *Objects) Rendered(root roots.Root, resources []*render.Resource, proble
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.roots[root], d.unseen[root] = bare(resources), problems[:min(len(problems), 1)]
-	d.given = append(d.given, root)
+	d.given, d.ofGiven = append(d.given, root), nil
 }
 
 // Seen lists the objects of a kind that Rendered got, in the order of the roots. It includes those of charts and remote
 // bases, whose kind no file of the repository mentions.
-func (d *Objects) Seen(group, kind string) (list []admission.Object) {
+func (d *Objects) Seen(group, kind string) []admission.Object {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	slices.SortFunc(d.given, roots.Compare)
-	for _, root := range d.given {
-		for _, r := range d.roots[root] {
-			if r.Object["kind"] == kind && admission.IdentityOf(r.Object).Group == group {
-				list = append(list, r.Object)
+	if d.ofGiven == nil {
+		d.ofGiven = map[string][]admission.Object{}
+		for _, root := range slices.SortedFunc(slices.Values(d.given), roots.Compare) {
+			for _, r := range d.roots[root] {
+				name, _ := r.Object["kind"].(string)
+				d.ofGiven[name] = append(d.ofGiven[name], r.Object)
 			}
 		}
 	}
-	return list
+	return slices.DeleteFunc(slices.Clone(d.ofGiven[kind]), func(o admission.Object) bool {
+		return admission.IdentityOf(o).Group != group
+	})
 }
 
 // AppliesOnServer reports whether all that deploys a root sends an object of it as a server-side apply.
