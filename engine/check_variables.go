@@ -52,20 +52,17 @@ func (c *checker) variables(at string, r *policy.Rule) {
 	known = c.context(at+"/context", r.Context, known)
 	c.strings(at+"/preconditions", known)
 	if v := r.Validate; v != nil {
-		message := known
-		if len(v.ForEach) > 0 {
-			message = c.inElement(known, 0)
-			for depth, list := 0, v.ForEach; len(list) > 0 && depth <= maxForEach; depth++ {
-				message = c.inElement(message, depth)
-				var next []policy.ForEach
-				for _, f := range list {
-					for _, e := range f.Context {
-						message[root(e.Name)] = true
-					}
-					next = append(next, f.ForEach...)
+		// It may use the context of each foreach. Kyverno refuses an element in it (variables.ValidateElementInForEach).
+		message := known.with()
+		for depth, list := 0, v.ForEach; len(list) > 0 && depth <= maxForEach; depth++ {
+			var next []policy.ForEach
+			for _, f := range list {
+				for _, e := range f.Context {
+					message[root(e.Name)] = true
 				}
-				list = next
+				next = append(next, f.ForEach...)
 			}
+			list = next
 		}
 		c.strings(at+"/validate/message", message)
 		for _, part := range []string{"pattern", "anyPattern", "deny"} {

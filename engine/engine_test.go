@@ -131,9 +131,9 @@ func TestEvaluateFields(t *testing.T) {
 		{"foreach over strings", `validate: {message: m, foreach: [{list: "request.object.spec.containers[].image", ` +
 			`deny: {conditions: {all: [{key: "{{ element }}", operator: Equals, value: "*:latest"}]}}}]}`,
 			engine.Fail, "validation failure: m", []string{"/spec/containers/1/image"}},
-		{"nested foreach", `validate: {message: "{{ element.name }}", foreach: [{list: request.object.spec.containers, ` +
-			`foreach: [{list: "element.env || ` + "`[]`" +
-			`", deny: {conditions: {all: [{key: "{{ element.value }}", operator: Equals, value: "2"}]}}}]}]}`,
+		{"nested foreach", `validate: {message: "{{ variable }}", foreach: [{list: request.object.spec.containers, ` +
+			`foreach: [{list: "element.env || ` + "`[]`" + `", context: [{name: variable, variable: {value: "{{ element.name }}"}}], ` +
+			`deny: {conditions: {all: [{key: "{{ element.value }}", operator: Equals, value: "2"}]}}}]}]}`,
 			engine.Fail, "validation failure: validation failure: Z", []string{"/spec/containers/0/env/1/value"}},
 		{"elements are skipped by preconditions",
 			`validate: {message: m, foreach: [{list: request.object.spec.containers, ` +

@@ -349,9 +349,12 @@ func TestSeedEvaluationOrder(t *testing.T) {
 			"        value: x",
 			"p.yaml:11: variables are not resolved in the path of a JSON patch: use foreach or patchStrategicMerge"},
 		{"a variable that nobody defines", "- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  validate:\n" +
-			"    message: |\n      Hello,\n      {{ elment.name }}\n    foreach:\n" +
+			"    message: |\n      Hello,\n      {{ requst.name }}\n    foreach:\n" +
 			"    - {list: request.object.spec.containers, deny: {}}",
-			`p.yaml:11: the variable "elment" is not defined here: did you mean "element"?`},
+			`p.yaml:11: the variable "requst" is not defined here: did you mean "request"?`},
+		{"an element in the message", "- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  validate:\n" +
+			"    message: '{{ element.name }}'\n    foreach: [{list: request.object.spec.containers, deny: {}}]",
+			`p.yaml:9:17: the variable "element" is not defined here: it exists inside of foreach only`},
 		{"an element outside of foreach", "- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  validate:\n" +
 			"    deny: {conditions: {all: [{key: '{{ element.name }}', operator: Equals, value: x}]}}",
 			`p.yaml:9:40: the variable "element" is not defined here: it exists inside of foreach only`},
