@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bradleyfalzon/ghinstallation/v2"
 	gh "github.com/google/go-github/v62/github"
 
 	"github.com/lintel-bot/lintel/bot/forge"
@@ -130,34 +129,20 @@ func (a *Client) GitToken(ctx context.Context, repo forge.Repo) (string, error) 
 	if token, ok := in.git.Get(repo.ID); ok {
 		return token, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	options := &gh.InstallationTokenOptions{Permissions: &gh.InstallationPermissions{Contents: gh.String("read")}}
 	if repo.ID != 0 {
 		options.RepositoryIDs = []int64{repo.ID}
 	} else {
 		options.Repositories = []string{repo.Name}
 	}
-	var token string
-	before := a.skew.value()
-	for attempt := 0; ; attempt++ {
-		var t *ghinstallation.Transport
-		// What this token may do says nothing about the one for the API.
-		t, err := a.installationTransport(&tokens{a, in.conn.gate, &grants{}}, repo.Installation, options)
-		if err == nil {
-			token, err = t.Token(ctx)
-		}
-		if err == nil {
-			if end, _, err := t.Expiry(); err == nil && repo.ID != 0 && end.Sub(a.now()) > gitTokenLeft {
-				in.git.Put(repo.ID, token, store.Span{From: a.now(), Life: min(gitTokenAge, end.Sub(a.now())-gitTokenLeft)})
-			}
-			return token, nil
-		}
-		if attempt == 0 && unauthorized(err) && a.skew.value() != before {
-			continue // by now the difference of the clocks is known
-		}
+	token, err := a.newToken(ctx, repo.Installation, options)
+	if err != nil {
 		return "", a.classify(what, err)
 	}
+	if left := token.GetExpiresAt().Sub(a.now()) - gitTokenLeft; repo.ID != 0 && left > 0 {
+		in.git.Put(repo.ID, token.GetToken(), store.Span{From: a.now(), Life: min(gitTokenAge, left)})
+	}
+	return token.GetToken(), nil
 }
 
 // CloneURL is the address of the repository for git, without credentials.

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"crypto/rsa"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -16,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/golang-jwt/jwt/v4"
 	gh "github.com/google/go-github/v62/github"
 
@@ -95,7 +93,7 @@ func NewClient(c Config) (*Client, error) {
 	gate := &gate{now: a.now}
 	a.pace = newPace(a.now, a.count)
 	a.asApp = a.client(&conn{gate: gate, pace: a.pace, skew: a.skew, after: a.after,
-		renew: func() (http.RoundTripper, error) { return a.appTransport(a.wire) }})
+		renew: func() http.RoundTripper { return appAuth{a} }})
 	return a, nil
 }
 
@@ -163,30 +161,6 @@ func (a *Client) client(t http.RoundTripper) *gh.Client {
 	return c
 }
 
-// appTransport signs every request as the App.
-func (a *Client) appTransport(base http.RoundTripper) (*ghinstallation.AppsTransport, error) {
-	t, err := ghinstallation.NewAppsTransportWithOptions(base, a.id,
-		ghinstallation.WithSigner(&signer{a}))
-	if err != nil {
-		return nil, fmt.Errorf("preparing the App's transport: %w", err)
-	}
-	t.BaseURL = strings.TrimRight(a.api.String(), "/")
-	return t, nil
-}
-
-// installationTransport signs requests with an installation token that it renews. Each has its own App transport, since
-// renewing writes to that without a lock.
-func (a *Client) installationTransport(base http.RoundTripper, id int64,
-	options *gh.InstallationTokenOptions) (*ghinstallation.Transport, error) {
-	app, err := a.appTransport(base)
-	if err != nil {
-		return nil, err
-	}
-	t := ghinstallation.NewFromAppsTransport(app, id)
-	t.InstallationTokenOptions = options
-	return t, nil
-}
-
 // installed returns the client of an installation.
 func (a *Client) installed(id int64) *installation {
 	a.mu.Lock()
@@ -199,9 +173,9 @@ func (a *Client) installed(id int64) *installation {
 		cache: &cache{answers}, grants: &grants{}}
 	in := &installation{conn: c, client: a.client(c),
 		git: store.NewCache[int64](store.CacheConfig[string]{Limit: maxGitTokens, Now: a.now})}
-	c.renew = func() (http.RoundTripper, error) {
+	c.renew = func() http.RoundTripper {
 		in.git.Clear() // what ended the token of the API ended those, too
-		return a.installationTransport(&tokens{a, c.gate, c.grants}, id, nil)
+		return &installationAuth{Client: a, id: id, grants: c.grants}
 	}
 	a.installations[id] = in
 	return in

@@ -576,3 +576,24 @@ func TestBudgets(t *testing.T) {
 		t.Errorf("of one, in the next window: %+v, %v", got, known)
 	}
 }
+
+// A token that GitHub refuses is not asked for again, and says nothing about the thing that was asked for.
+func TestRefusedTokenIsNoAnswerAboutTheRequest(t *testing.T) {
+	for status, want := range map[int]int{http.StatusNotFound: 1, http.StatusForbidden: 1, http.StatusBadGateway: attempts} {
+		h := newHub(t)
+		tokens := 0
+		h.fault = func(_ int, w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
+			if !strings.HasSuffix(r.URL.Path, "/access_tokens") {
+				next(w, r)
+				return
+			}
+			tokens++
+			reply(w, status, map[string]string{"message": "no"})
+		}
+		level, err := h.app().Permission(t.Context(), testRepo, "jane")
+		if err == nil || level != "" || tokens != want || forge.IsGone(err) != (want == 1) ||
+			!strings.Contains(err.Error(), "permission of jane on octo/svc (installation token)") {
+			t.Errorf("%d: %q, %v, %d requests for a token", status, level, err, tokens)
+		}
+	}
+}

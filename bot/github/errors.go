@@ -2,16 +2,13 @@ package github
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/bradleyfalzon/ghinstallation/v2"
 	gh "github.com/google/go-github/v62/github"
 
 	"github.com/lintel-bot/lintel/bot/forge"
@@ -37,11 +34,11 @@ func unprocessable(err error) bool {
 	return ok && r.status == http.StatusUnprocessableEntity
 }
 
-// notFound reports whether a *Gone is of an answer of 404.
+// notFound reports whether a *Gone is of an answer of 404 to the request itself.
 func notFound(err error) bool {
 	response, ok := errors.AsType[*gh.ErrorResponse](err)
 	return ok && forge.IsGone(err) && response.Response != nil &&
-		response.Response.StatusCode == http.StatusNotFound
+		response.Response.StatusCode == http.StatusNotFound && !ofToken(response.Response)
 }
 
 // classify converts an error of the client libraries to one of this package. what names the requested thing, in words
@@ -73,34 +70,20 @@ func (a *Client) classify(what string, err error) error {
 		if wait, reason, ok := WaitOf(response.Response, now); ok { // the library knows 403 only
 			return &forge.RetryLater{After: wait, Reason: reason, Err: err}
 		}
-		return byStatus(what, response.Response.StatusCode, messageOf(response), err)
-	}
-	if token, ok := errors.AsType[*ghinstallation.HTTPError](err); ok && token.Response != nil {
-		return a.classifyToken(what, token)
+		status := response.Response.StatusCode
+		switch {
+		case ofToken(response.Response) && status == http.StatusUnprocessableEntity:
+			// The repository is not (or no longer) among those of the installation.
+			return &forge.Gone{What: what, Err: err}
+		case ofToken(response.Response):
+			what += " (installation token)"
+		}
+		return byStatus(what, status, messageOf(response), err)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return fmt.Errorf("%s: request to GitHub: %w", what, err)
-}
-
-// classifyToken classifies the answer to a request for an installation token. It reads the answer's body, which the
-// library leaves open.
-func (a *Client) classifyToken(what string, e *ghinstallation.HTTPError) error {
-	defer e.Response.Body.Close()
-	if wait, reason, ok := WaitOf(e.Response, a.now()); ok {
-		return &forge.RetryLater{After: wait, Reason: reason, Err: e}
-	}
-	var body struct {
-		Message string `json:"message"`
-	}
-	_ = json.NewDecoder(io.LimitReader(e.Response.Body, 64<<10)).Decode(&body) // without it, the status says enough
-	status := e.Response.StatusCode
-	// 422 means here that the repository is not (or no longer) among those of the installation.
-	if status == http.StatusUnprocessableEntity {
-		return &forge.Gone{What: what, Err: e}
-	}
-	return byStatus(what+" (installation token)", status, body.Message, e)
 }
 
 func byStatus(what string, status int, message string, err error) error {
@@ -127,11 +110,16 @@ func pause(ctx context.Context, after func(time.Duration) <-chan time.Time, atte
 	}
 }
 
-// transient reports whether a classified error is a temporary one of GitHub or of the network.
+// transient reports whether an error is a temporary one of GitHub or of the network, of a request or of that for its
+// token.
 func transient(err error) bool {
 	if err == nil || forge.IsGone(err) || forge.Is[*forge.RetryLater](err) || forge.Is[*forge.TooMany](err) ||
+		forge.Is[*gh.RateLimitError](err) || forge.Is[*gh.AbuseRateLimitError](err) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
+	}
+	if answer, ok := errors.AsType[*gh.ErrorResponse](err); ok {
+		return momentary(answer.Response.StatusCode)
 	}
 	status, ok := errors.AsType[*refused](err)
 	return !ok || momentary(status.status)

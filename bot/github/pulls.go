@@ -256,7 +256,7 @@ func (a *Client) TeamMember(ctx context.Context, repo forge.Repo, team, login st
 	if m == nil || !loginPattern().MatchString(login) || !strings.EqualFold(m[1], repo.Owner) {
 		return false, nil
 	}
-	if !a.installed(repo.Installation).may(ctx, "members") {
+	if !a.installed(repo.Installation).may(ctx, func(p *gh.InstallationPermissions) bool { return p.GetMembers() != "" }) {
 		return false, &forge.Gone{What: "members of team " + team, Err: errors.New("the installation does not grant it")}
 	}
 	membership, _, err := a.of(repo).Teams.GetTeamMembershipBySlug(ctx, m[1], m[2], url.PathEscape(login))

@@ -33,7 +33,9 @@ func (a *Client) Suggest(ctx context.Context, repo forge.Repo, number int, headS
 	}
 	left = max(len(list)-forge.MaxSuggestions, 0)
 	list = list[:len(list)-left]
-	if !a.installed(repo.Installation).may(ctx, "pull_requests:write") {
+	if !a.installed(repo.Installation).may(ctx, func(p *gh.InstallationPermissions) bool {
+		return !slices.Contains([]string{"", "read"}, p.GetPullRequests())
+	}) {
 		if len(list) == 0 {
 			return 0, nil
 		}

@@ -1,19 +1,17 @@
 package github
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/golang-jwt/jwt/v4"
+	gh "github.com/google/go-github/v62/github"
 )
 
 // grants is what the newest token of an installation may do. A token keeps the permissions that it was made with,
@@ -21,24 +19,21 @@ import (
 // (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-an-installation-access-token-for-a-github-app).
 type grants struct {
 	mu          sync.Mutex
-	permissions map[string]string // empty: not known
+	permissions *gh.InstallationPermissions // nil: not known
 	at          time.Time
 }
 
-func (g *grants) set(permissions map[string]string, at time.Time) {
+func (g *grants) set(permissions *gh.InstallationPermissions, at time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.permissions, g.at = permissions, at
 }
 
-// lacks reports whether the token is known to be without a permission, "members" or "pull_requests:write", and when it
-// was made.
-func (g *grants) lacks(permission string) (bool, time.Time) {
+// lacks reports whether the token is known to be without a permission, and when it was made.
+func (g *grants) lacks(granted func(*gh.InstallationPermissions) bool) (bool, time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	name, level, _ := strings.Cut(permission, ":")
-	has := g.permissions[name]
-	return len(g.permissions) > 0 && (has == "" || level == "write" && has == "read"), g.at
+	return g.permissions != nil && !granted(g.permissions), g.at
 }
 
 const (
@@ -46,13 +41,14 @@ const (
 	askAgain = time.Second
 	// refusedAge is the same for a refusal that may have other reasons, so that those do not cost a token each.
 	refusedAge = 10 * time.Second
-	maxToken   = 1 << 20 // of the answer with a token
+	// tokenLeft is the remaining life below which a token is replaced.
+	tokenLeft = time.Minute
 )
 
 // may reports whether a request that needs a permission is worth sending. If the token lacks it, another one is
 // asked for first.
-func (in *installation) may(ctx context.Context, permission string) bool {
-	lacks, at := in.conn.grants.lacks(permission)
+func (in *installation) may(ctx context.Context, granted func(*gh.InstallationPermissions) bool) bool {
+	lacks, at := in.conn.grants.lacks(granted)
 	if !lacks {
 		return true
 	}
@@ -62,17 +58,12 @@ func (in *installation) may(ctx context.Context, permission string) bool {
 	if in.conn.gate.check() != nil {
 		return true // the request tells the same
 	}
-	current, err := in.conn.transport(nil)
-	if err == nil {
-		current, err = in.conn.transport(current)
+	if t, ok := in.conn.transport(in.conn.transport(nil)).(*installationAuth); ok {
+		if _, err := t.get(ctx); err != nil {
+			return true // likewise
+		}
 	}
-	if t, ok := current.(*ghinstallation.Transport); ok && err == nil {
-		_, err = t.Token(ctx)
-	}
-	if err != nil {
-		return true // likewise
-	}
-	lacks, _ = in.conn.grants.lacks(permission)
+	lacks, _ = in.conn.grants.lacks(granted)
 	return !lacks
 }
 
@@ -84,66 +75,57 @@ func (c *conn) forbidden(resp *http.Response) bool {
 	if _, _, waits := WaitOf(resp, c.gate.now()); waits {
 		return false
 	}
-	_, at := c.grants.lacks("")
+	_, at := c.grants.lacks(func(*gh.InstallationPermissions) bool { return true })
 	return c.gate.now().Sub(at) >= refusedAge
 }
 
-// tokens sees the answers to requests for an installation's tokens go by: what a token may do, and whether GitHub
-// wants to be left in peace.
-type tokens struct {
+// installationAuth signs requests with a token of an installation, which it replaces before its end.
+type installationAuth struct {
 	*Client
-	gate   *gate
+	id     int64
 	grants *grants
+
+	mu    sync.Mutex
+	token *gh.InstallationToken
 }
 
-func (t *tokens) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/access_tokens") {
-		return t.wire.RoundTrip(req)
-	}
-	done, err := t.pace.await(req, t.after)
+func (t *installationAuth) RoundTrip(req *http.Request) (*http.Response, error) {
+	token, err := t.get(req.Context())
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	resp, err := t.wire.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusCreated {
-		t.gate.observe(resp, false)
-		return resp, nil
-	}
-	data, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxToken))
-	resp.Body.Close()
-	if err != nil {
-		return nil, err
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(t.take(data)))
-	return resp, nil
+	req.Header.Set("Authorization", "token "+token)
+	return t.wire.RoundTrip(req)
 }
 
-// take notes what a token may do, and returns it with an end by our clock, as the library compares it with that. Of
-// what is wrong with it, the library tells.
-func (t *tokens) take(data []byte) []byte {
-	var token struct {
-		Permissions map[string]string `json:"permissions"`
-		ExpiresAt   time.Time         `json:"expires_at"`
+func (t *installationAuth) get(ctx context.Context) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.token.GetExpiresAt().Sub(t.now()) < tokenLeft {
+		token, err := t.newToken(ctx, t.id, nil)
+		if err != nil {
+			return "", err
+		}
+		t.token = token
+		t.grants.set(token.Permissions, t.now())
 	}
-	var all map[string]json.RawMessage
-	if json.Unmarshal(data, &token) != nil || json.Unmarshal(data, &all) != nil {
-		t.grants.set(nil, t.gate.now())
-		return data
-	}
-	t.grants.set(token.Permissions, t.gate.now())
-	end, err := json.Marshal(token.ExpiresAt.Add(-t.skew.value()))
+	return t.token.GetToken(), nil
+}
+
+// newToken asks for a token of an installation. It ends by our clock.
+func (a *Client) newToken(ctx context.Context, installation int64,
+	options *gh.InstallationTokenOptions) (*gh.InstallationToken, error) {
+	token, _, err := a.asApp.Apps.CreateInstallationToken(ctx, installation, options)
 	if err != nil {
-		return data
+		return nil, err
 	}
-	all["expires_at"] = end
-	if out, err := json.Marshal(all); err == nil {
-		return out
-	}
-	return data
+	token.ExpiresAt = &gh.Timestamp{Time: token.GetExpiresAt().Add(-a.skew.value())}
+	return token, nil
+}
+
+// ofToken reports whether an answer is to a request for a token, which another request needed.
+func ofToken(resp *http.Response) bool {
+	return resp.Request != nil && strings.HasSuffix(resp.Request.URL.Path, "/access_tokens")
 }
 
 const (
@@ -178,20 +160,19 @@ func (s *skew) observe(resp *http.Response) {
 
 func (s *skew) value() time.Duration { return time.Duration(s.nanos.Load()) }
 
-// signer writes the App's tokens by GitHub's clock, with the key as it is then.
-type signer struct{ *Client }
+// appAuth signs requests as the App, by GitHub's clock, with the key as it is then.
+type appAuth struct{ *Client }
 
-// Sign keeps the issuer of the given claims and sets the times itself: those of the library allow a clock
-// that is off by thirty seconds only.
-func (s *signer) Sign(claims jwt.Claims) (string, error) {
-	given, ok := claims.(*jwt.RegisteredClaims)
-	if !ok {
-		return "", fmt.Errorf("unexpected claims %T", claims)
-	}
-	now := s.now().Add(s.skew.value()).Truncate(time.Second)
-	return jwt.NewWithClaims(jwt.SigningMethodRS256, &jwt.RegisteredClaims{
-		Issuer:    given.Issuer,
+func (t appAuth) RoundTrip(req *http.Request) (*http.Response, error) {
+	now := t.now().Add(t.skew.value()).Truncate(time.Second)
+	token, err := jwt.NewWithClaims(jwt.SigningMethodRS256, &jwt.RegisteredClaims{
+		Issuer:    strconv.FormatInt(t.id, 10),
 		IssuedAt:  jwt.NewNumericDate(now.Add(-backdate)),
 		ExpiresAt: jwt.NewNumericDate(now.Add(lifetime)),
-	}).SignedString(s.key.Load())
+	}).SignedString(t.key.Load())
+	if err != nil {
+		return nil, fmt.Errorf("signing as the App: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	return t.wire.RoundTrip(req)
 }

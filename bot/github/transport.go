@@ -2,7 +2,6 @@ package github
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,8 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/bradleyfalzon/ghinstallation/v2"
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
@@ -88,12 +85,12 @@ func (g *gate) check() error {
 	return nil
 }
 
-// observe closes the gate if the answer asks to wait. Ours is whether it is of the gate's own rate window.
-func (g *gate) observe(resp *http.Response, ours bool) {
+// observe closes the gate if the answer asks to wait.
+func (g *gate) observe(resp *http.Response) {
 	now := g.now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if limit, err := strconv.Atoi(resp.Header.Get("X-Ratelimit-Limit")); err == nil && ours {
+	if limit, err := strconv.Atoi(resp.Header.Get("X-Ratelimit-Limit")); err == nil {
 		remaining, _ := strconv.Atoi(resp.Header.Get("X-Ratelimit-Remaining"))
 		reset, _ := strconv.ParseInt(resp.Header.Get("X-Ratelimit-Reset"), 10, 64)
 		g.last, g.known = forge.Budget{Limit: limit, Remaining: remaining, Reset: time.Unix(reset, 0)}, true
@@ -118,7 +115,7 @@ type conn struct {
 	cache  *cache  // nil: none
 	grants *grants // nil: there are no permissions, since it is no installation
 	after  func(time.Duration) <-chan time.Time
-	renew  func() (http.RoundTripper, error)
+	renew  func() http.RoundTripper
 
 	mu      sync.Mutex
 	current http.RoundTripper
@@ -140,7 +137,7 @@ func (c *conn) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.gate.observe(resp, true)
+		c.gate.observe(resp)
 		if c.grants != nil { // answers to installations tell of GitHub's limits
 			c.pace.observe(resp)
 		}
@@ -185,48 +182,23 @@ func stateWait(resp *http.Response) error {
 // authenticated sends the request and, when the credentials are refused, once more with new ones: tokens can be
 // revoked before they expire, may less than was granted since, and clocks differ.
 func (c *conn) authenticated(req *http.Request) (*http.Response, error) {
-	t, err := c.transport(nil)
-	if err != nil {
-		return nil, err
-	}
-	before := c.skew.value()
+	t := c.transport(nil)
 	resp, err := c.send(t, req)
-	switch {
-	case err == nil && c.forbidden(resp):
-	case err == nil && resp.StatusCode != http.StatusUnauthorized:
-		return resp, nil
-	case err != nil && (!unauthorized(err) || c.skew.value() == before):
-		return nil, err
+	if err != nil || resp.StatusCode != http.StatusUnauthorized && !c.forbidden(resp) {
+		return resp, err
 	}
-	if err == nil {
-		resp.Body.Close()
-	}
-	if t, err = c.transport(t); err != nil {
-		return nil, err
-	}
-	return c.send(t, req)
-}
-
-// unauthorized reports whether the App's own credentials were refused when it asked for a token; then the
-// clocks may differ.
-func unauthorized(err error) bool {
-	e, ok := errors.AsType[*ghinstallation.HTTPError](err)
-	return ok && e.Response != nil && e.Response.StatusCode == http.StatusUnauthorized
+	resp.Body.Close()
+	return c.send(c.transport(t), req)
 }
 
 // transport returns the present transport, or a new one if the present one is known to be bad.
-func (c *conn) transport(bad http.RoundTripper) (http.RoundTripper, error) {
+func (c *conn) transport(bad http.RoundTripper) http.RoundTripper {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.current != nil && c.current != bad {
-		return c.current, nil
+	if c.current == nil || c.current == bad {
+		c.current = c.renew()
 	}
-	t, err := c.renew()
-	if err != nil {
-		return nil, err
-	}
-	c.current = t
-	return t, nil
+	return c.current
 }
 
 // send sends a request, and one that only reads again if the answer is a failure of GitHub's or does not arrive.
@@ -235,9 +207,6 @@ func (c *conn) send(t http.RoundTripper, req *http.Request) (*http.Response, err
 		resp, err := c.once(t, req)
 		if req.Method != http.MethodGet || attempt == attempts || !passing(resp, err) {
 			return resp, err
-		}
-		if token, ok := errors.AsType[*ghinstallation.HTTPError](err); ok && token.Response != nil {
-			resp = token.Response
 		}
 		if resp != nil {
 			resp.Body.Close()
@@ -250,14 +219,11 @@ func (c *conn) send(t http.RoundTripper, req *http.Request) (*http.Response, err
 
 // passing reports whether what went wrong may pass within a second. Where GitHub says how long it takes, it does not.
 func passing(resp *http.Response, err error) bool {
-	if err == nil {
-		_, _, waits := WaitOf(resp, time.Time{})
-		return momentary(resp.StatusCode) && !waits
+	if err != nil {
+		return transient(err)
 	}
-	if token, ok := errors.AsType[*ghinstallation.HTTPError](err); ok && token.Response != nil {
-		return momentary(token.Response.StatusCode)
-	}
-	return !forge.Is[*forge.RetryLater](err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	_, _, waits := WaitOf(resp, time.Time{})
+	return momentary(resp.StatusCode) && !waits
 }
 
 // once sends a copy of the request: transports below change headers.
