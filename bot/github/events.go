@@ -25,11 +25,10 @@ const (
 // Work is what the App must do for an event. The zero value is for an event that affects no result.
 type Work struct {
 	Jobs   []Job
-	Drop   []Scope // whose jobs nobody needs any more
-	Gone   []Scope // whose results nobody may see any more; they are in Drop, too
-	Pusher *Pusher // to be remembered before the jobs are stored
-	Tip    *Tip    // likewise
-	Drafts *Drafts // likewise
+	Drop   []Scope     // whose jobs nobody needs any more
+	Gone   bool        // nor may anybody see the results of Drop
+	Push   *store.Push // to be remembered before the jobs are stored
+	Drafts bool        // likewise: drafts of exceptions are wanted for the head of the jobs
 	// Account is the login of whose installation it is; empty where the event does not say.
 	Account string
 	// Revoked is the account of a person who revoked the authorization of the sign-in; zero: nobody did.
@@ -44,26 +43,6 @@ type Job struct {
 
 // Scope is an installation, or one of its repositories unless that is zero.
 type Scope struct{ Installation, Repository int64 }
-
-// Pusher describes who moved the head of a pull request.
-type Pusher struct {
-	Repository int64
-	Number     int
-	Login      string
-}
-
-// Tip describes who pushed a commit as the new tip of a branch, if the commit does not name that account.
-type Tip struct {
-	Repository int64
-	Commit     string
-	Login      string
-}
-
-// Drafts is a request for drafts of exceptions for a commit.
-type Drafts struct {
-	Repository int64
-	Head       string
-}
 
 // WorkOf returns the work for an event of GitHub (https://docs.github.com/en/webhooks/webhook-events-and-payloads).
 // Events and actions that affect no result, or are not for a GitHub App, return no work and no error. It fails for a

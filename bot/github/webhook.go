@@ -14,9 +14,12 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	gh "github.com/google/go-github/v62/github"
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
@@ -48,9 +51,8 @@ const (
 // Queue stores the jobs and facts of events; *store.Queue is one.
 type Queue interface {
 	Publish(ctx context.Context, key store.Key, m store.Message, id string) error
-	// AddPusher stores who pushed to a pull request, and AddTip who pushed a commit to any branch.
-	AddPusher(ctx context.Context, repository int64, number int, login string) error
-	AddTip(ctx context.Context, repository int64, commit, login string) error
+	// AddPush stores who pushed to a pull request, or a commit to any branch.
+	AddPush(ctx context.Context, p store.Push) error
 	// AskDrafts stores that drafts of exceptions are wanted for a commit.
 	AskDrafts(ctx context.Context, repository int64, head string) error
 	// Drop removes jobs; repository zero: all of the installation.
@@ -149,8 +151,8 @@ func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
 		return
 	}
-	signature, ok := parseSignature(r.Header.Get("X-Hub-Signature-256"))
-	if !ok {
+	signature := r.Header.Get("X-Hub-Signature-256")
+	if !strings.HasPrefix(signature, "sha256=") || len(signature) != len("sha256=")+hex.EncodedLen(sha256.Size) {
 		// This comes before the body is read, so that a sender without a signature uses no memory.
 		h.config.Log.Warn("webhook refused", "reason", "no signature")
 		http.Error(w, "no signature", http.StatusUnauthorized)
@@ -201,27 +203,12 @@ func waitForPlace(r *http.Request, places chan struct{}) bool {
 	}
 }
 
-// parseSignature reads "sha256=<hex>".
-func parseSignature(header string) ([]byte, bool) {
-	digits, ok := strings.CutPrefix(header, "sha256=")
-	if !ok {
-		return nil, false
-	}
-	mac, err := hex.DecodeString(digits)
-	return mac, err == nil && len(mac) == sha256.Size
-}
-
 // signed checks the signature of the unparsed body
 // (https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries).
-func (h *Webhook) signed(body, signature []byte) bool {
-	for _, secret := range h.secrets() {
-		mac := hmac.New(sha256.New, secret)
-		mac.Write(body)
-		if hmac.Equal(mac.Sum(nil), signature) {
-			return true
-		}
-	}
-	return false
+func (h *Webhook) signed(body []byte, signature string) bool {
+	return slices.ContainsFunc(h.secrets(), func(secret []byte) bool {
+		return gh.ValidateSignature(signature, body, secret) == nil
+	})
 }
 
 // deliveryID matches GitHub's delivery ids (UUIDs). Other ids are refused, because ids become part of log lines and
@@ -268,18 +255,13 @@ func (h *Webhook) accept(w http.ResponseWriter, r *http.Request, body []byte) {
 
 // store stores the facts and jobs of an event. Facts come first, because a job must not start without them.
 func (h *Webhook) store(ctx context.Context, work Work, delivery string, log *slog.Logger) error {
-	if p := work.Pusher; p != nil {
-		if err := h.config.Queue.AddPusher(ctx, p.Repository, p.Number, p.Login); err != nil {
+	if work.Push != nil {
+		if err := h.config.Queue.AddPush(ctx, *work.Push); err != nil {
 			return err
 		}
 	}
-	if tip := work.Tip; tip != nil {
-		if err := h.config.Queue.AddTip(ctx, tip.Repository, tip.Commit, tip.Login); err != nil {
-			return err
-		}
-	}
-	if d := work.Drafts; d != nil {
-		if err := h.config.Queue.AskDrafts(ctx, d.Repository, d.Head); err != nil {
+	if work.Drafts {
+		if err := h.config.Queue.AskDrafts(ctx, work.Jobs[0].Key.Repository, work.Jobs[0].Message.Head); err != nil {
 			return err
 		}
 	}
@@ -303,15 +285,14 @@ func (h *Webhook) store(ctx context.Context, work Work, delivery string, log *sl
 		log.Info("webhook accepted", "action", job.Message.Event, "repository", job.Message.Owner+"/"+job.Message.Name,
 			"job", job.Key.String())
 	}
-	h.remove(ctx, work.Gone, log)
+	if work.Gone && h.config.Gone != nil {
+		h.remove(ctx, work.Drop, log)
+	}
 	return nil
 }
 
 // remove removes results. The sweep removes what is left after an error.
 func (h *Webhook) remove(ctx context.Context, gone []Scope, log *slog.Logger) {
-	if h.config.Gone == nil || len(gone) == 0 {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, goneTimeout)
 	defer cancel()
 	for _, scope := range gone {

@@ -162,7 +162,7 @@ func TestRepositoriesComeAndGo(t *testing.T) {
 			t.Errorf("%s: job %+v", way, last)
 		}
 	}
-	if want := []Scope{{7, 23}}; !slices.Equal(w.Drop, want) || !slices.Equal(w.Gone, want) {
+	if want := []Scope{{7, 23}}; !slices.Equal(w.Drop, want) || !w.Gone {
 		t.Errorf("drop %v, gone %v", w.Drop, w.Gone)
 	}
 	for event, want := range map[string]Scope{
@@ -174,8 +174,8 @@ func TestRepositoriesComeAndGo(t *testing.T) {
 		if err != nil || len(w.Jobs) > 0 || !slices.Equal(w.Drop, []Scope{want}) {
 			t.Errorf("%s: %+v, %v", event, w, err)
 		}
-		if gone := action == "deleted"; gone != slices.Equal(w.Gone, []Scope{want}) || !gone && len(w.Gone) > 0 {
-			t.Errorf("%s: results of %v are removed", event, w.Gone)
+		if gone := action == "deleted"; gone != w.Gone {
+			t.Errorf("%s: results are removed: %t", event, w.Gone)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func TestServes(t *testing.T) {
 			refused := 0
 			f.config.Serves = func(login string) bool { return strings.EqualFold(login, "octo-org") }
 			f.config.Unserved = func() { refused++ }
-			f.queue.tip = func(int64, string, string) error {
+			f.queue.pushed = func(store.Push) error {
 				if c.refused > 0 {
 					t.Error("it is remembered who pushed")
 				}
@@ -263,8 +263,8 @@ func TestWhoPushed(t *testing.T) {
 		"pull_request.closed":   false, "pull_request.ready_for_review": false, "pull_request_review.submitted": false} {
 		name, action, _ := strings.Cut(event, ".")
 		w, err := WorkOf(name, []byte(`{"action":"`+action+`",`+where+`,"sender":{"login":"mallory"},"pull_request":{"number":3}}`))
-		if err != nil || (w.Pusher != nil) != want || want && *w.Pusher != (Pusher{11, 3, "mallory"}) {
-			t.Errorf("%s: %+v, %v", event, w.Pusher, err)
+		if err != nil || (w.Push != nil) != want || want && *w.Push != (store.Push{Repository: 11, Number: 3, Login: "mallory"}) {
+			t.Errorf("%s: %+v, %v", event, w.Push, err)
 		}
 	}
 }
@@ -287,15 +287,15 @@ func TestWhoPushedCommits(t *testing.T) {
 		for _, branch := range []string{`"refs/heads/new","created":true`, `"refs/heads/main"`} {
 			w, err := WorkOf("push", []byte(`{"ref":`+branch+`,"after":"`+sha+`",`+where+`,"sender":{"login":"mallory"}`+rest+`}`))
 			again := slices.ContainsFunc(w.Jobs, func(j Job) bool { return j.Key.Commit == sha })
-			if err != nil || (w.Tip != nil) != want || want && *w.Tip != (Tip{11, sha, "mallory"}) || again != want {
+			if err != nil || (w.Push != nil) != want || want && *w.Push != (store.Push{Repository: 11, Commit: sha, Login: "mallory"}) || again != want {
 				t.Errorf("%s%s: %+v, %v, want %v", branch, rest, w, err, want)
 			}
 		}
 	}
 	f := newWebhookFixture(t)
 	told := ""
-	f.queue.tip = func(repository int64, commit, login string) error {
-		told = fmt.Sprint(repository, commit, login, len(f.jobs))
+	f.queue.pushed = func(p store.Push) error {
+		told = fmt.Sprint(p.Repository, p.Commit, p.Login, len(f.jobs))
 		return nil
 	}
 	r := request(`{"ref":"refs/heads/new","created":true,"after":"` + sha + `",` + where +
@@ -350,8 +350,8 @@ func (s *stuckReader) Read([]byte) (int, error) {
 func TestPusherIsStoredBeforeJob(t *testing.T) {
 	f := newWebhookFixture(t)
 	var order []string
-	f.queue.pushed = func(repository int64, number int, login string) error {
-		order = append(order, fmt.Sprintf("%d %d %s", repository, number, login))
+	f.queue.pushed = func(p store.Push) error {
+		order = append(order, fmt.Sprintf("%d %d %s", p.Repository, p.Number, p.Login))
 		if len(f.jobs) > 0 {
 			t.Error("the job was stored first")
 		}
@@ -452,8 +452,7 @@ type published struct {
 // queueDouble is a Queue that calls its functions, if they are not nil.
 type queueDouble struct {
 	publish func(store.Key, store.Message, string) error
-	pushed  func(repository int64, number int, login string) error
-	tip     func(repository int64, commit, login string) error
+	pushed  func(store.Push) error
 	drafts  func(repository int64, head string) error
 	dropped int
 }
@@ -462,18 +461,11 @@ func (q *queueDouble) Publish(_ context.Context, key store.Key, m store.Message,
 	return q.publish(key, m, id)
 }
 
-func (q *queueDouble) AddPusher(_ context.Context, repository int64, number int, login string) error {
+func (q *queueDouble) AddPush(_ context.Context, p store.Push) error {
 	if q.pushed == nil {
 		return nil
 	}
-	return q.pushed(repository, number, login)
-}
-
-func (q *queueDouble) AddTip(_ context.Context, repository int64, commit, login string) error {
-	if q.tip == nil {
-		return nil
-	}
-	return q.tip(repository, commit, login)
+	return q.pushed(p)
 }
 
 func (q *queueDouble) AskDrafts(_ context.Context, repository int64, head string) error {

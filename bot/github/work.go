@@ -45,7 +45,7 @@ func onPullRequest(from eventOrigin, e *gh.PullRequestEvent) (Work, error) {
 		w.Jobs = append(w.Jobs, Job{head, store.Message{Head: left}})
 	}
 	if pushed && from.sender != "" {
-		w.Pusher = &Pusher{from.repo.GetID(), e.PullRequest.GetNumber(), from.sender}
+		w.Push = &store.Push{Repository: from.repo.GetID(), Number: e.PullRequest.GetNumber(), Login: from.sender}
 	}
 	return w, nil
 }
@@ -91,10 +91,10 @@ func onPush(from eventOrigin, e *gh.PushEvent) (Work, error) {
 		return Work{}, nil
 	}
 	key := from.key()
-	w := Work{Tip: tip(from, e)}
-	if w.Tip != nil {
+	w := Work{Push: tip(from, e)}
+	if w.Push != nil {
 		pushed := key
-		pushed.Commit = w.Tip.Commit
+		pushed.Commit = w.Push.Commit
 		w.Jobs = append(w.Jobs, Job{pushed, store.Message{Head: pushed.Commit}})
 	}
 	if !e.GetCreated() || branch == from.repo.GetDefaultBranch() {
@@ -109,13 +109,13 @@ func onPush(from eventOrigin, e *gh.PushEvent) (Work, error) {
 }
 
 // tip is nil where GitHub names the pusher as the commit's author or committer, too.
-func tip(from eventOrigin, e *gh.PushEvent) *Tip {
+func tip(from eventOrigin, e *gh.PushEvent) *store.Push {
 	author, committer := e.GetHeadCommit().GetAuthor().GetLogin(), e.GetHeadCommit().GetCommitter().GetLogin()
 	if from.sender == "" || objectID(e.GetAfter()) == "" ||
 		strings.EqualFold(from.sender, author) || strings.EqualFold(from.sender, committer) {
 		return nil
 	}
-	return &Tip{from.repo.GetID(), e.GetAfter(), from.sender}
+	return &store.Push{Repository: from.repo.GetID(), Commit: e.GetAfter(), Login: from.sender}
 }
 
 // queueBranch is the name of a merge group's branch; its end names the last pull request.
@@ -141,17 +141,12 @@ func onMergeGroup(from eventOrigin, e *gh.MergeGroupEvent) (Work, error) {
 // onCheckRun is what people ask for at a check run. Its external id says what it is about; one that this version did not
 // write is about the pull requests of its commit.
 func onCheckRun(from eventOrigin, e *gh.CheckRunEvent) (Work, error) {
-	drafts := false
-	button := ""
+	wanted := from.action
 	if e.RequestedAction != nil {
-		button = e.RequestedAction.Identifier
+		wanted += " " + e.RequestedAction.Identifier
 	}
-	switch {
-	case from.action == "rerequested":
-	case from.action == "requested_action" && button == RerunAction:
-	case from.action == "requested_action" && button == DraftAction:
-		drafts = true
-	default:
+	const button = "requested_action "
+	if from.action != "rerequested" && wanted != button+RerunAction && wanted != button+DraftAction {
 		return Work{}, nil
 	}
 	key := from.key()
@@ -165,9 +160,7 @@ func onCheckRun(from eventOrigin, e *gh.CheckRunEvent) (Work, error) {
 	if about, err := key.Of(id.Target); foreign == nil && err == nil {
 		w.Jobs = []Job{{about, message}}
 	}
-	if drafts && message.Head != "" {
-		w.Drafts = &Drafts{key.Repository, message.Head}
-	}
+	w.Drafts = wanted == button+DraftAction && message.Head != ""
 	return w, nil
 }
 
@@ -219,7 +212,7 @@ func onInstallation(from eventOrigin) (Work, error) {
 		// Results of before may be out of date: what happened meanwhile has no events.
 		return Work{Jobs: []Job{{store.Key{Installation: id, All: true}, store.Message{}}}}, nil
 	case "deleted":
-		return Work{Drop: []Scope{{id, 0}}, Gone: []Scope{{id, 0}}}, nil
+		return Work{Drop: []Scope{{id, 0}}, Gone: true}, nil
 	case "suspend":
 		return Work{Drop: []Scope{{id, 0}}}, nil
 	}
@@ -241,8 +234,7 @@ func onSelected(from eventOrigin, e *gh.InstallationRepositoriesEvent) (w Work) 
 		w.Jobs = append(w.Jobs, Job{store.Key{Installation: id, All: true}, store.Message{Rules: true}})
 	}
 	for _, repo := range e.RepositoriesRemoved {
-		w.Drop = append(w.Drop, Scope{id, repo.GetID()})
-		w.Gone = append(w.Gone, Scope{id, repo.GetID()})
+		w.Drop, w.Gone = append(w.Drop, Scope{id, repo.GetID()}), true
 	}
 	return w
 }
@@ -279,7 +271,7 @@ func onRepository(from eventOrigin, e *gh.RepositoryEvent) (Work, error) {
 	case "archived":
 		return Work{Drop: scope}, nil
 	case "deleted":
-		return Work{Drop: scope, Gone: scope}, nil
+		return Work{Drop: scope, Gone: true}, nil
 	}
 	key.All = true
 	return Work{Jobs: []Job{{key, store.Message{Missing: true}}}}, nil

@@ -65,7 +65,7 @@ func TestCopyMadeWhileUsed(t *testing.T) {
 	key := func(n int) Key { return Key{Installation: 7, Repository: 1, Target: forge.Target{Number: n}} }
 	for n := 1; n <= waiting; n++ {
 		publish(t, q, key(n), "waits")
-		if err := q.AddPusher(t.Context(), 1, n, "octocat"); err != nil {
+		if err := q.AddPush(t.Context(), Push{Repository: 1, Number: n, Login: "octocat"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -81,21 +81,23 @@ const (
 // Everybody in the answer of Pushers means that there are too many pushers to list.
 const Everybody = "*"
 
-// AddPusher stores, on disk before it returns, that an account pushed to a pull request's head.
-func (m *Memory) AddPusher(ctx context.Context, repository int64, number int, login string) error {
-	return m.addPusher(ctx, pusherName(repository, number), login)
+// Push says who pushed to the head of a pull request, or a commit as the tip of a branch.
+type Push struct {
+	Repository int64
+	Number     int    // of the pull request; zero: it is about a branch
+	Commit     string // the tip of the branch
+	Login      string
 }
 
-// AddTip stores, on disk before it returns, that an account pushed a commit as the tip of a branch.
-func (m *Memory) AddTip(ctx context.Context, repository int64, commit, login string) error {
-	if !gitcmd.IsObjectID(commit) {
-		return fmt.Errorf("storing who pushed: %q is not an object id", commit)
+// AddPush stores who pushed, on disk before it returns.
+func (m *Memory) AddPush(ctx context.Context, p Push) error {
+	name, login := pusherName(p.Repository, p.Number), strings.ToLower(p.Login)
+	if p.Number == 0 {
+		if !gitcmd.IsObjectID(p.Commit) {
+			return fmt.Errorf("storing who pushed: %q is not an object id", p.Commit)
+		}
+		name = tipName(p.Repository, p.Commit)
 	}
-	return m.addPusher(ctx, tipName(repository, commit), login)
-}
-
-func (m *Memory) addPusher(ctx context.Context, name, login string) error {
-	login = strings.ToLower(login)
 	return Change(ctx, m.pushers, name, func(data []byte) ([]byte, error) {
 		known := decodePushers(data)
 		if slices.Contains(known, login) || slices.Contains(known, Everybody) {

@@ -215,7 +215,7 @@ func TestPushersAreRemembered(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 8 {
 		all.Go(func() {
-			if err := q.AddPusher(context.Background(), 11, 3, fmt.Sprintf("User%d", n%4)); err != nil {
+			if err := q.AddPush(context.Background(), Push{Repository: 11, Number: 3, Login: fmt.Sprintf("User%d", n%4)}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -231,7 +231,7 @@ func TestPushersAreRemembered(t *testing.T) {
 	if got, err := q.Pushers(t.Context(), 11, 33); err != nil || len(got) != 0 {
 		t.Errorf("another pull request: %v, %v", got, err)
 	}
-	if err := q.AddTip(t.Context(), 11, objectA, "Mallory"); err != nil {
+	if err := q.AddPush(t.Context(), Push{Repository: 11, Commit: objectA, Login: "Mallory"}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := q.TipPushers(t.Context(), 11, []string{objectB, objectA}); err != nil ||
@@ -245,7 +245,7 @@ func TestPushersAreRemembered(t *testing.T) {
 		!slices.Equal(got, []string{Everybody}) {
 		t.Errorf("of more commits than are looked at: %v, %v", got, err)
 	}
-	if err := q.AddTip(t.Context(), 11, "main", "mallory"); err == nil {
+	if err := q.AddPush(t.Context(), Push{Repository: 11, Commit: "main", Login: "mallory"}); err == nil {
 		t.Error("a name was taken for a commit")
 	}
 	if err := q.pushers.Put(t.Context(), pusherName(11, 3), []byte("{")); err != nil {
