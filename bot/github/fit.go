@@ -2,10 +2,13 @@ package github
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // GitHub's limits of a check run (https://docs.github.com/en/rest/checks/runs#create-a-check-run). The
@@ -13,7 +16,7 @@ import (
 const (
 	MaxTitle       = 255   // characters, of the output and of an annotation
 	MaxText        = 65535 // bytes, of summary and of text
-	MaxMessage     = 65535 // bytes, of an annotation's message and of its raw details (64 KB)
+	MaxMessage     = 65535 // bytes, of an annotation's message (64 KB)
 	MaxBatch       = 50    // annotations a request
 	MaxAnnotations = 1000  // annotations a run, ours: each batch is a request that counts towards the secondary limits
 )
@@ -22,7 +25,7 @@ const (
 // line with a count of what was left out, annotations with usable positions.
 // Annotations that cannot be posted (no path, or beyond MaxAnnotations) are counted in the summary.
 func Fit(run forge.CheckRun) forge.CheckRun {
-	var annotations []forge.Annotation
+	var annotations []output.Annotation
 	unplaced := 0
 	for _, a := range run.Annotations {
 		fitted, ok := FitAnnotation(a)
@@ -126,7 +129,7 @@ func fenceOf(line string) string {
 
 // FitAnnotation returns an annotation that GitHub accepts: lines from 1 and in order, columns only as a pair
 // on a single line, texts within their limits, a known level. It is false without a path.
-func FitAnnotation(a forge.Annotation) (forge.Annotation, bool) {
+func FitAnnotation(a output.Annotation) (output.Annotation, bool) {
 	a.Path = strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(a.Path), "./"), "/")
 	if a.Path == "" || !utf8.ValidString(a.Path) || strings.ContainsRune(a.Path, 0) {
 		return a, false
@@ -136,10 +139,8 @@ func FitAnnotation(a forge.Annotation) (forge.Annotation, bool) {
 	if a.StartLine != a.EndLine || a.StartColumn < 1 || a.EndColumn < a.StartColumn {
 		a.StartColumn, a.EndColumn = 0, 0
 	}
-	switch a.Level {
-	case forge.LevelNotice, forge.LevelWarning, forge.LevelFailure:
-	default:
-		a.Level = forge.LevelWarning
+	if !slices.Contains([]view.Level{view.Notice, view.Warn, view.Failure}, a.Level) {
+		a.Level = view.Warn
 	}
 	a.Title = FitTitle(a.Title)
 	a.Message = cutBytes(clean(a.Message), MaxMessage)
@@ -148,7 +149,6 @@ func FitAnnotation(a forge.Annotation) (forge.Annotation, bool) {
 			a.Message = "(no message)"
 		}
 	}
-	a.RawDetails = cutBytes(clean(a.RawDetails), MaxMessage)
 	return a, true
 }
 
