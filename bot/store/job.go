@@ -13,43 +13,47 @@ import (
 
 // Job is one delivery of a job to a worker.
 type Job struct {
-	Key     Key
-	Message Message
-	Try     int // 1 for the first delivery that counts
+	Key      Key
+	Message  Message
+	Sequence uint64 // in the queue: the same for each delivery of the job, another for each publication
+	Try      int    // 1 for the first delivery that counts
 	// how many tries count; the first deaths of a process add to it. What the last of them cannot do has to be reported
 	// at once; beyond it (the process died, or its report failed) the work is not tried again, only reported.
 	Tries int
 
 	queue  *Queue
-	seq    uint64
 	demand uint64 // revision of the demand that it meets; zero for none
 }
-
-// Sequence is the job's number in the queue: the same for each delivery of it, another for each publication.
-func (j *Job) Sequence() uint64 { return j.seq }
 
 // Superseded reports whether a newer job of the same key waits.
 func (j *Job) Superseded(ctx context.Context) (bool, error) {
 	seq, err := j.queue.newest(ctx, j.Key)
-	return seq != j.seq, err
+	return seq != j.Sequence, err
 }
 
-// Note returns the text that SetNote last stored for the key; "" if there is none. It is kept for a week, after the job
-// and the process end, so that a job can clean up after one that died.
-func (j *Job) Note(ctx context.Context) (string, error) { return j.queue.text(ctx, "note", j.Key) }
+// Text is a kind of text that is kept for a key, for a week.
+type Text string
 
-// SetNote stores a short text for the key; "" removes it.
-func (j *Job) SetNote(ctx context.Context, text string) error {
-	return j.queue.setText(ctx, "note", j.Key, text)
+const (
+	// Note is about unfinished work: it outlives the job and the process, so that a job can clean up after one that died.
+	Note Text = "note"
+	// Mark is about finished work: the last handled commit of a branch, or the members of a merge group.
+	Mark Text = "mark"
+)
+
+// Text returns the text that SetText last stored for the key; "" if there is none.
+func (j *Job) Text(ctx context.Context, kind Text) (string, error) {
+	text, _, err := j.queue.state.Get(ctx, string(kind)+"."+j.Key.String())
+	return string(text), err
 }
 
-// Mark returns the text that SetMark last stored for the key. It is like Note, but about finished work: the last
-// handled commit of a branch, or the members of a merge group.
-func (j *Job) Mark(ctx context.Context) (string, error) { return j.queue.text(ctx, "mark", j.Key) }
-
-// SetMark stores a short text for the key; "" removes it.
-func (j *Job) SetMark(ctx context.Context, text string) error {
-	return j.queue.setText(ctx, "mark", j.Key, text)
+// SetText stores a short text for the key; "" removes it.
+func (j *Job) SetText(ctx context.Context, kind Text, text string) error {
+	name := string(kind) + "." + j.Key.String()
+	if text == "" {
+		return j.queue.state.delete(ctx, name)
+	}
+	return j.queue.state.Put(ctx, name, []byte(text))
 }
 
 // Handler works on one job. Nil means that it is done. *Later returns the job to the queue without counting the try. If
@@ -127,19 +131,6 @@ func (q *Queue) fulfil(ctx context.Context, job *Job) {
 	}
 }
 
-// text and setText read and write the texts of a job's worker; see Job.Note and Job.Mark.
-func (q *Queue) text(ctx context.Context, kind string, key Key) (string, error) {
-	text, _, err := q.state.Get(ctx, kind+"."+key.String())
-	return string(text), err
-}
-
-func (q *Queue) setText(ctx context.Context, kind string, key Key, text string) error {
-	if text == "" {
-		return q.state.delete(ctx, kind+"."+key.String())
-	}
-	return q.state.Put(ctx, kind+"."+key.String(), []byte(text))
-}
-
 const (
 	// settleTimeout limits storing the outcome of a job when the process ends.
 	settleTimeout = 5 * time.Second
@@ -192,7 +183,7 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 	if err := q.count(ctx, key, c); err != nil {
 		return outcome{}, err
 	}
-	job := &Job{Key: key, queue: q, seq: msg.Sequence}
+	job := &Job{Key: key, queue: q, Sequence: msg.Sequence}
 	job.Try, job.Tries = c.try(q.config.Tries)
 	// What cannot be read leaves a job without hints; its key is enough to work on.
 	_ = json.Unmarshal(msg.Data, &job.Message)

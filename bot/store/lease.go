@@ -160,7 +160,7 @@ const (
 // *Later. The context of do ends with the turn.
 func (j *Job) Exclusively(ctx context.Context, key Key, do func(ctx context.Context) error) error {
 	q := j.queue
-	held, err := q.turn(ctx, key, fmt.Sprintf("alone-%d", j.seq))
+	held, err := q.turn(ctx, key, fmt.Sprintf("alone-%d", j.Sequence))
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func TestLockAdmitsOneAtATime(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {
-			job := &Job{Key: one, queue: q, seq: uint64(i + 1)}
+			job := &Job{Key: one, queue: q, Sequence: uint64(i + 1)}
 			if err := job.Exclusively(t.Context(), shared, func(context.Context) error {
 				most.Store(max(most.Load(), inside.Add(1)))
 				time.Sleep(20 * time.Millisecond) // time for another to come in if it could
@@ -32,7 +32,7 @@ func TestLockAdmitsOneAtATime(t *testing.T) {
 		t.Errorf("%d were alone at the same time", most.Load())
 	}
 	want := errors.New("what do says")
-	if err := (&Job{queue: q, seq: 9}).Exclusively(t.Context(), shared, func(context.Context) error { return want }); err != want {
+	if err := (&Job{queue: q, Sequence: 9}).Exclusively(t.Context(), shared, func(context.Context) error { return want }); err != want {
 		t.Errorf("got %v, want what do returned", err)
 	}
 }
@@ -41,7 +41,7 @@ func TestLockAdmitsOneAtATime(t *testing.T) {
 func TestLockTimesOut(t *testing.T) {
 	q := open(t, Config{AckWait: 400 * time.Millisecond})
 	shared := Key{Installation: 7, Repository: 11, Commit: "0123456789abcdef0123456789abcdef01234567"}
-	job := &Job{Key: one, queue: q, seq: 1}
+	job := &Job{Key: one, queue: q, Sequence: 1}
 	err := job.Exclusively(t.Context(), shared, func(ctx context.Context) error {
 		_, revision, err := q.leases.Get(ctx, shared.String())
 		if err != nil {
@@ -71,7 +71,7 @@ func TestLockTimesOut(t *testing.T) {
 func TestLockEndsWithAPanic(t *testing.T) {
 	q := open(t, Config{AckWait: 400 * time.Millisecond})
 	shared := Key{Installation: 7, Repository: 11, Commit: "0123456789abcdef0123456789abcdef01234567"}
-	job := &Job{Key: one, queue: q, seq: 1}
+	job := &Job{Key: one, queue: q, Sequence: 1}
 	if err := guard(t.Context(), job, func(ctx context.Context, j *Job) error {
 		return j.Exclusively(ctx, shared, func(context.Context) error { panic("a defect") })
 	}); err == nil {
@@ -79,7 +79,7 @@ func TestLockEndsWithAPanic(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	next := &Job{Key: one, queue: q, seq: 2}
+	next := &Job{Key: one, queue: q, Sequence: 2}
 	if err := next.Exclusively(ctx, shared, func(context.Context) error { return nil }); err != nil {
 		t.Errorf("the next one: %v", err)
 	}

@@ -430,7 +430,7 @@ func TestNotesAndClaims(t *testing.T) {
 		t.Errorf("first claim: %v, %v", fresh, err)
 	}
 	job := &Job{Key: one, queue: q}
-	if err := job.SetNote(t.Context(), "head"); err != nil {
+	if err := job.SetText(t.Context(), Note, "head"); err != nil {
 		t.Fatal(err)
 	}
 	q.Close()
@@ -446,13 +446,13 @@ func TestNotesAndClaims(t *testing.T) {
 		t.Errorf("claim after it was taken back: %v, %v", fresh, err)
 	}
 	job = &Job{Key: one, queue: q}
-	if note, err := job.Note(t.Context()); err != nil || note != "head" {
+	if note, err := job.Text(t.Context(), Note); err != nil || note != "head" {
 		t.Errorf("note %q, %v after a restart", note, err)
 	}
-	if err := job.SetNote(t.Context(), ""); err != nil {
+	if err := job.SetText(t.Context(), Note, ""); err != nil {
 		t.Fatal(err)
 	}
-	if note, err := job.Note(t.Context()); err != nil || note != "" {
+	if note, err := job.Text(t.Context(), Note); err != nil || note != "" {
 		t.Errorf("note %q, %v after its removal", note, err)
 	}
 }

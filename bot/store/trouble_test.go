@@ -336,7 +336,7 @@ func TestOpenMigratesOldStore(t *testing.T) {
 	}
 	got := make(chan string, 1)
 	work(t, q, 1, func(ctx context.Context, j *Job) error {
-		note, err := j.Note(ctx)
+		note, err := j.Text(ctx, Note)
 		got <- j.Message.Event + note
 		return err
 	})

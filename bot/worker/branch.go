@@ -78,9 +78,9 @@ func (w *Worker) nobodys(ctx context.Context, t Task, refs []string,
 	if err != nil || len(users) > 0 {
 		return false, err
 	}
-	mark, err := t.Ledger.Mark(ctx)
+	mark, err := t.Ledger.Text(ctx, store.Mark)
 	if err == nil && mark != "" {
-		err = t.Ledger.SetMark(ctx, "")
+		err = t.Ledger.SetText(ctx, store.Mark, "")
 	}
 	return err == nil, err
 }
@@ -89,7 +89,7 @@ func (w *Worker) nobodys(ctx context.Context, t Task, refs []string,
 // Without a mark, they count as changed.
 func (w *Worker) announce(ctx context.Context, t Task, defaultBranch, tip string,
 	open func() ([]forge.PullRequest, error), log *slog.Logger) error {
-	seen, err := t.Ledger.Mark(ctx)
+	seen, err := t.Ledger.Text(ctx, store.Mark)
 	if err != nil || seen == tip {
 		return err
 	}
@@ -116,7 +116,7 @@ func (w *Worker) announce(ctx context.Context, t Task, defaultBranch, tip string
 	if err := w.checkDependents(ctx, t, refsOf(t.Key.Branch, defaultBranch), seen, tip); err != nil {
 		return err
 	}
-	return t.Ledger.SetMark(ctx, tip)
+	return t.Ledger.SetText(ctx, store.Mark, tip)
 }
 
 // rulesChanged reports whether changes in a branch may affect the checks of pull requests into it: its rules, as the
@@ -313,11 +313,11 @@ func (w *Worker) group(ctx context.Context, t Task, log *slog.Logger) error {
 		if err != nil {
 			return fmt.Errorf("merge group: %w", err)
 		}
-		if err := t.Ledger.SetMark(ctx, string(data)); err != nil {
+		if err := t.Ledger.SetText(ctx, store.Mark, string(data)); err != nil {
 			return err
 		}
 	} else {
-		text, err := t.Ledger.Mark(ctx)
+		text, err := t.Ledger.Text(ctx, store.Mark)
 		if err != nil {
 			return err
 		}

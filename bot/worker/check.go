@@ -14,6 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/remotes"
 	"github.com/lintel-bot/lintel/bot/results"
+	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/remote"
 )
@@ -51,7 +52,7 @@ func (c *check) see(ctx context.Context) error {
 	err := c.do(ctx)
 	if c.task.exhausted() && forge.IsGone(err) {
 		c.log.Warn("the check run to report to no longer exists", "error", scrub(err.Error()))
-		return c.task.Ledger.SetNote(ctx, "")
+		return c.task.Ledger.SetText(ctx, store.Note, "")
 	}
 	return err
 }
@@ -272,14 +273,14 @@ func (c *check) sources(ctx context.Context, state mirror.State) (*remotes.Resol
 	if c.reviewed() {
 		change.Authors = func(ctx context.Context) ([]string, error) { return c.authors(ctx, state) }
 	}
-	store, err := c.Remotes(ctx, change)
+	resolver, err := c.Remotes(ctx, change)
 	if err != nil {
 		return nil, &remotes.Error{Err: err}
 	}
-	if store != nil {
-		store.Watch = c.watch
+	if resolver != nil {
+		resolver.Watch = c.watch
 	}
-	return store, nil
+	return resolver, nil
 }
 
 // watch measures the duration of a fetch.

@@ -30,16 +30,22 @@ type ledger struct {
 	mark       string
 }
 
-func (l *ledger) Mark(context.Context) (string, error)         { return l.mark, nil }
-func (l *ledger) SetMark(_ context.Context, text string) error { l.mark = text; return nil }
+func (l *ledger) of(kind store.Text) *string {
+	return map[store.Text]*string{store.Note: &l.note, store.Mark: &l.mark}[kind]
+}
+
+func (l *ledger) Text(_ context.Context, kind store.Text) (string, error) { return *l.of(kind), nil }
+
+func (l *ledger) SetText(_ context.Context, kind store.Text, text string) error {
+	*l.of(kind) = text
+	return nil
+}
 
 func (l *ledger) Exclusively(ctx context.Context, _ store.Key, do func(context.Context) error) error {
 	return do(ctx)
 }
 
-func (l *ledger) Superseded(context.Context) (bool, error)     { return l.superseded, nil }
-func (l *ledger) Note(context.Context) (string, error)         { return l.note, nil }
-func (l *ledger) SetNote(_ context.Context, text string) error { l.note = text; return nil }
+func (l *ledger) Superseded(context.Context) (bool, error) { return l.superseded, nil }
 
 type mirrorDouble struct {
 	err     error
@@ -158,9 +164,9 @@ func newBench(t *testing.T) *bench {
 			}},
 	}
 	b.hub = &forgetest.GitHub{Pulls: map[int64][]*forge.PullRequest{11: {b.pr}}}
-	b.task = Task{Key: store.Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 12}}, Sequence: 1, Try: 1, Tries: 3,
-		Ledger:  b.ledger,
-		Message: store.Message{Delivery: "d-1", Event: "pull_request.opened", Owner: "octo-org", Name: "fleet", At: clock}}
+	b.task = Task{Ledger: b.ledger, Job: store.Job{Sequence: 1, Try: 1, Tries: 3,
+		Key:     store.Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 12}},
+		Message: store.Message{Delivery: "d-1", Event: "pull_request.opened", Owner: "octo-org", Name: "fleet", At: clock}}}
 	b.Worker = &Worker{Client: b.hub, Mirror: b.mirror, Sandbox: b.sandbox, Approvals: b.approvals, Jobs: b.jobs,
 		Version: "1",
 		Summary: func(r *report.Report, blob, _ BlobURL, _ string) string {

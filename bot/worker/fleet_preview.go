@@ -160,7 +160,7 @@ func (o *fleetPreview) openPreview(ctx context.Context) (wanted bool, _ error) {
 		return false, err
 	}
 	if !o.required && o.known == (forge.RunID{Digest: o.of}).Outcome() {
-		return false, o.task.Ledger.SetNote(ctx, "")
+		return false, o.task.Ledger.SetText(ctx, store.Note, "")
 	}
 	if o.run.ID == 0 {
 		o.run.ExternalID = o.id(forge.RunID{State: forge.HasBegun, Job: o.task.Sequence}).String()
@@ -248,7 +248,7 @@ func (o *fleetPreview) publishPreview(ctx context.Context, done bool) error {
 		return o.conclude(ctx, conclusion, out.Title(), o.PreviewSummary(out))
 	}
 	later := &store.Later{After: previewPause, Err: errors.New("other jobs have their turn")}
-	last, err := o.task.Ledger.Mark(ctx)
+	last, err := o.task.Ledger.Text(ctx, store.Mark)
 	if err != nil {
 		return err
 	}
@@ -263,7 +263,7 @@ func (o *fleetPreview) publishPreview(ctx context.Context, done bool) error {
 	if err := o.Client.Publish(ctx, o.repo, &o.run); err != nil {
 		return fmt.Errorf("updating the check run: %w", err)
 	}
-	return cmp.Or(o.task.Ledger.SetMark(ctx, strconv.FormatInt(o.Now().Unix(), 10)), error(later))
+	return cmp.Or(o.task.Ledger.SetText(ctx, store.Mark, strconv.FormatInt(o.Now().Unix(), 10)), error(later))
 }
 
 // conclude completes the check run.

@@ -61,7 +61,7 @@ func (c *headRun) ours(run forge.CheckRun) (forge.RunID, bool) {
 // the head, or opened again by GitHub for a request on an old head.
 func (c *headRun) tidy(ctx context.Context) error {
 	c.run.Part = c.part
-	note, err := c.task.Ledger.Note(ctx)
+	note, err := c.task.Ledger.Text(ctx, store.Note)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (c *headRun) tidy(ctx context.Context) error {
 	if !stale(note) {
 		return nil
 	}
-	return c.task.Ledger.SetNote(ctx, "")
+	return c.task.Ledger.SetText(ctx, store.Note, "")
 }
 
 // open finds or creates the check run; false if none is wanted. A head with a completed run gets another one only if
@@ -127,7 +127,7 @@ func (c *headRun) open(ctx context.Context) (wanted bool, _ error) {
 	if c.run.Status == forge.Completed && (fresh || c.task.exhausted()) {
 		// A requested fresh run is created; a failure is reported once.
 		if c.task.exhausted() {
-			return false, c.task.Ledger.SetNote(ctx, "")
+			return false, c.task.Ledger.SetText(ctx, store.Note, "")
 		}
 		c.run = forge.CheckRun{Part: c.part}
 	}
@@ -136,7 +136,7 @@ func (c *headRun) open(ctx context.Context) (wanted bool, _ error) {
 		return !c.task.Message.Missing, nil
 	}
 	// The note is stored before the run is created: if the process dies in between, the next job finds the head.
-	if err := c.task.Ledger.SetNote(ctx, c.head); err != nil {
+	if err := c.task.Ledger.SetText(ctx, store.Note, c.head); err != nil {
 		return false, err
 	}
 	c.required = true
@@ -162,7 +162,7 @@ func (c *headRun) complete(ctx context.Context, result forge.RunID) error {
 		if !c.required && c.run.ID == 0 && c.known == result.Outcome() && shared.newest.Conclusion == c.run.Conclusion {
 			c.log.Info("nothing changed since the last check", "conclusion", c.run.Conclusion)
 			c.Alarm.Set(c.task.Key, c.repo, result.Ends())
-			return c.task.Ledger.SetNote(ctx, "")
+			return c.task.Ledger.SetText(ctx, store.Note, "")
 		}
 		if shared.newest.ID > c.run.ID {
 			c.run.ID = 0 // what is not the newest run decides nothing; it is cancelled if it is open
@@ -216,7 +216,7 @@ func (c *headRun) publishFinal(ctx context.Context) error {
 		return fmt.Errorf("completing the check run: %w", err)
 	}
 	c.log.Info("check run completed", "check_run", c.run.ID, "conclusion", c.run.Conclusion)
-	if err := c.task.Ledger.SetNote(ctx, ""); err != nil {
+	if err := c.task.Ledger.SetText(ctx, store.Note, ""); err != nil {
 		// The run is complete, which the next job sees; the remaining note costs it one request.
 		c.log.Warn("the state of the job was not removed", "error", err)
 	}
@@ -231,7 +231,7 @@ func (c *headRun) abandon(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.task.Ledger.SetNote(ctx, "")
+	return c.task.Ledger.SetText(ctx, store.Note, "")
 }
 
 // cancel completes a run without a result that is no longer needed.

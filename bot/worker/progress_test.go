@@ -119,7 +119,7 @@ func TestOutboxSendsResultOfStoppedWorker(t *testing.T) {
 // A rejected result expires, counted from its first attempt.
 func TestOutboxResultExpires(t *testing.T) {
 	var u outbox
-	task := Task{Key: store.Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 12}}, Sequence: 1}
+	task := Task{Job: store.Job{Key: store.Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 12}}, Sequence: 1}}
 	u.put(task, headA, result{}, clock)
 	for now := clock.Add(time.Hour); ; now = now.Add(time.Hour) {
 		r, ok := u.take(task, headA, now)

@@ -100,7 +100,7 @@ func (s *Server) Work(ctx context.Context) error {
 		sweeping.Go(func() { s.Worker.Alarm.Run(ctx) })
 	}
 	return s.Queue.Work(ctx, s.Workers, func(ctx context.Context, j *store.Job) error {
-		return s.Worker.Do(ctx, TaskOf(j))
+		return s.Worker.Do(ctx, Task{*j, j})
 	})
 }
 

@@ -317,10 +317,8 @@ type Queue interface {
 // Ledger stores the state of a job in the queue; store.Job implements it.
 type Ledger interface {
 	Superseded(ctx context.Context) (bool, error)
-	Note(ctx context.Context) (string, error)
-	SetNote(ctx context.Context, text string) error
-	Mark(ctx context.Context) (string, error)
-	SetMark(ctx context.Context, text string) error
+	Text(ctx context.Context, kind store.Text) (string, error)
+	SetText(ctx context.Context, kind store.Text, text string) error
 	// calls do while nobody else is alone with the key
 	Exclusively(ctx context.Context, key store.Key, do func(ctx context.Context) error) error
 }
@@ -341,17 +339,8 @@ type Publisher interface {
 
 // Task is one delivery of a job.
 type Task struct {
-	Key      store.Key
-	Message  store.Message
-	Sequence uint64 // of the publication: the same for each delivery of it
-	Try      int    // from 1
-	Tries    int    // what cannot be done in this many is reported instead
-	Ledger   Ledger
-}
-
-// TaskOf describes a job of the queue.
-func TaskOf(j *store.Job) Task {
-	return Task{Key: j.Key, Message: j.Message, Sequence: j.Sequence(), Try: j.Try, Tries: j.Tries, Ledger: j}
+	store.Job
+	Ledger Ledger
 }
 
 // reachable handles an error of a request about the subject of a task. done says that the subject is out of reach, so
@@ -360,7 +349,7 @@ func (w *Worker) reachable(ctx context.Context, t Task, log *slog.Logger, what s
 	switch {
 	case forge.IsGone(err) && !w.early(t):
 		log.Warn("the " + what + " is not accessible; nothing to do")
-		return true, t.Ledger.SetNote(ctx, "")
+		return true, t.Ledger.SetText(ctx, store.Note, "")
 	case err != nil:
 		return false, fmt.Errorf("reading the %s: %w", what, err)
 	}
