@@ -63,7 +63,8 @@ func (c *check) do(ctx context.Context) error {
 		return err
 	}
 	if c.task.exhausted() {
-		return c.giveUp(ctx, verdictExhausted(c.task.Try-1))
+		return c.giveUp(ctx, noResult("Not checked: the check did not finish", fmt.Sprintf("the check was started %d times "+
+			"and never finished. The server's log has the details.", c.task.Try-1)))
 	}
 	if ready, ok := c.outbox.take(c.task, c.head, c.Now()); ok {
 		return c.send(ctx, ready)

@@ -30,7 +30,9 @@ func (c *check) fail(ctx context.Context, stage string, err error) error {
 			return errors.Join(later, err)
 		}
 		c.log.Error("giving up", "stage", stage, "reason", unfit.Error(), "error", scrub(err.Error()))
-		return c.giveUp(ctx, verdictUnable(unfit))
+		return c.giveUp(ctx, verdict{"Not checked: Lintel's server has a problem of its own",
+			"This commit has no result, which is not its fault: the server that runs Lintel cannot work (" +
+				scrub(unfit.Error()) + "). Its operator has to mend that." + askAgain})
 	}
 	switch {
 	case errors.As(err, &vanished):
@@ -44,22 +46,40 @@ func (c *check) fail(ctx context.Context, stage string, err error) error {
 		if !c.task.last() {
 			return err
 		}
-		return c.giveUp(ctx, verdictVanished(vanished.SHA))
+		return c.giveUp(ctx, verdict{"A commit of this pull request is no longer on GitHub",
+			"This pull request names commit " + vanished.SHA + ", but GitHub no longer provides it. This happens after a " +
+				"forced push, or when a fork is deleted. Push again to start a new check."})
 	case errors.As(err, &strangers):
-		return c.conclude(ctx, verdictUnfit(strangers.Error()))
+		return c.conclude(ctx, notChecked(strangers))
 	case errors.As(err, &large):
-		return c.conclude(ctx, verdictUnfit(large.Error()))
+		return c.conclude(ctx, notChecked(large))
 	case errors.As(err, &crash):
 		c.log.Error("the sandbox crashed", "reason", crash.Reason)
-		return c.conclude(ctx, verdictCrash(crash))
+		reason := scrub(crash.Reason)
+		return c.conclude(ctx, noResult("The check "+reason, "the check "+reason+".\n\n"+
+			"If this happens again, a manifest or kustomization of this pull request exceeds the server's limits of "+
+			"time or memory. Common causes are nested YAML aliases and bases that include each other."))
 	case errors.As(err, &failed):
-		c.log.Error("the check failed", "reason", scrub(failed.Message))
-		return c.conclude(ctx, verdictFailed(failed))
+		reason, title := scrub(failed.Message), "The check could not be run"
+		c.log.Error("the check failed", "reason", reason)
+		if failed.Panicked {
+			title = "The check failed because of a defect of Lintel"
+		}
+		return c.conclude(ctx, noResult(title, strings.TrimSuffix(reason, ".")+"."))
 	case !c.task.last():
 		return err
 	}
 	c.log.Error("giving up", "stage", stage, "error", scrub(err.Error()))
-	return c.giveUp(ctx, verdictGivenUp(stage, c.task.Try, err))
+	what := map[string]string{
+		stageFetch:   "the commits could not be fetched from GitHub",
+		stageInspect: "the check did not start",
+		stageReview:  "the reviews could not be read from GitHub",
+		stageCheck:   "the check did not start",
+		stageReport:  "the check run could not be updated",
+		stageRemotes: "the remote sources could not be fetched",
+	}[stage]
+	return c.giveUp(ctx, noResult("Not checked: "+what, fmt.Sprintf("%s, in %d attempts.%s The server's log has the details.",
+		what, c.task.Try, detail(err))))
 }
 
 // The stages of a check, as metrics and reasons name them.
@@ -77,38 +97,15 @@ type verdict struct{ title, summary string }
 
 const askAgain = "\n\nUse **Check again** below, or push another commit, to start over."
 
-func verdictCrash(crash *sandbox.Crash) verdict {
-	reason := scrub(crash.Reason)
-	return verdict{
-		title: "The check " + reason,
-		summary: "This commit has no result: the check " + reason + ".\n\n" +
-			"If this happens again, a manifest or kustomization of this pull request exceeds the server's limits of " +
-			"time or memory. Common causes are nested YAML aliases and bases that include each other." + askAgain,
-	}
+// noResult is the verdict of a check that ended for a reason, which is a sentence without its first capital.
+func noResult(title, reason string) verdict {
+	return verdict{title, "This commit has no result: " + reason + askAgain}
 }
 
-func verdictFailed(failed *sandbox.Failed) verdict {
-	reason := strings.TrimSuffix(scrub(failed.Message), ".")
-	title := "The check could not be run"
-	if failed.Panicked {
-		title = "The check failed because of a defect of Lintel"
-	}
-	return verdict{title: title, summary: "This commit has no result: " + reason + "." + askAgain}
-}
-
-func verdictVanished(sha string) verdict {
-	return verdict{
-		title: "A commit of this pull request is no longer on GitHub",
-		summary: "This pull request names commit " + sha + ", but GitHub no longer provides it. This happens after a " +
-			"forced push, or when a fork is deleted. Push again to start a new check.",
-	}
-}
-
-// verdictUnfit is the verdict for repositories and histories that a retry does not fix.
-func verdictUnfit(reason string) verdict {
-	reason = scrub(reason)
-	return verdict{title: "Not checked: " + reason, summary: "This commit has no result: " + reason + "." +
-		askAgain}
+// notChecked is the verdict for a repository or a history that another try does not change.
+func notChecked(err error) verdict {
+	reason := scrub(err.Error())
+	return noResult("Not checked: "+reason, reason+".")
 }
 
 // detail returns the message of a typed error as a sentence; empty for other errors.
@@ -120,39 +117,6 @@ func detail(err error) string {
 		return " The last answer: " + scrub(git.Reason) + "."
 	}
 	return ""
-}
-
-func verdictGivenUp(stage string, tries int, err error) verdict {
-	what := map[string]string{
-		stageFetch:   "the commits could not be fetched from GitHub",
-		stageInspect: "the check did not start",
-		stageReview:  "the reviews could not be read from GitHub",
-		stageCheck:   "the check did not start",
-		stageReport:  "the check run could not be updated",
-		stageRemotes: "the remote sources could not be fetched",
-	}[stage]
-	return verdict{
-		title: "Not checked: " + what,
-		summary: fmt.Sprintf("This commit has no result: %s, in %d attempts.%s The server's log has the details.",
-			what, tries, detail(err)) + askAgain,
-	}
-}
-
-// verdictUnable is the verdict where every server that took the job had trouble of its own.
-func verdictUnable(unfit error) verdict {
-	return verdict{
-		title: "Not checked: Lintel's server has a problem of its own",
-		summary: "This commit has no result, which is not its fault: the server that runs Lintel cannot work (" +
-			scrub(unfit.Error()) + "). Its operator has to mend that." + askAgain,
-	}
-}
-
-func verdictExhausted(tries int) verdict {
-	return verdict{
-		title: "Not checked: the check did not finish",
-		summary: fmt.Sprintf("This commit has no result: the check was started %d times and never finished. The "+
-			"server's log has the details.", tries) + askAgain,
-	}
 }
 
 // secrets are the forms in which credentials of GitHub or of URLs could get into the text of an error.
