@@ -2,8 +2,6 @@ package github
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -89,17 +87,9 @@ pages:
 
 // Redeliver asks GitHub for another attempt, which has the same GUID.
 func (a *Client) Redeliver(ctx context.Context, id int64) error {
-	// go-github treats GitHub's 202 as an error, and would decode an empty answer.
-	req, err := a.asApp.NewRequest(http.MethodPost, fmt.Sprintf("app/hook/deliveries/%d/attempts", id), nil)
-	if err != nil {
-		return fmt.Errorf("delivery %d: %w", id, err)
-	}
-	resp, err := a.asApp.BareDo(ctx, req)
-	if resp != nil && resp.Response != nil && resp.Body != nil {
-		defer resp.Body.Close()
-		if resp.StatusCode == http.StatusAccepted {
-			return nil
-		}
+	_, _, err := a.asApp.Apps.RedeliverHookDelivery(ctx, id)
+	if forge.Is[*gh.AcceptedError](err) { // as go-github has GitHub's 202
+		return nil
 	}
 	what := "delivery " + strconv.FormatInt(id, 10)
 	if err = a.classify(what, err); unprocessable(err) {

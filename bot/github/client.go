@@ -50,8 +50,8 @@ type Client struct {
 	skew     *skew
 	wire     http.RoundTripper
 	asApp    *gh.Client // authenticated as the App itself
-	replicas atomic.Pointer[func() int]
-	pace     *pace // of the App itself
+	replicas func() int // processes that share the limits, this one included
+	pace     *pace      // of the App itself
 
 	mu            sync.Mutex
 	installations map[int64]*installation // authenticated as one installation each
@@ -78,7 +78,7 @@ func NewClient(c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Client{web: web, api: api, id: c.AppID, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After,
+	a := &Client{web: web, api: api, id: c.AppID, name: cmp.Or(c.Name, "Lintel"), replicas: func() int { return 1 }, now: c.Now, after: c.After,
 		installations: map[int64]*installation{}}
 	a.key.Store(key)
 	if a.now == nil {
@@ -170,7 +170,7 @@ func (a *Client) installed(id int64) *installation {
 	}
 	answers := store.NewCache[string](store.CacheConfig[*cached]{Limit: cachedBytes, Weight: (*cached).weight})
 	c := &conn{gate: &gate{now: a.now}, pace: newPace(a.now, a.count), skew: a.skew, after: a.after,
-		cache: &cache{answers}, grants: &grants{}}
+		cache: answers, grants: &grants{}}
 	in := &installation{conn: c, client: a.client(c),
 		git: store.NewCache[int64](store.CacheConfig[string]{Limit: maxGitTokens, Now: a.now})}
 	c.renew = func() http.RoundTripper {

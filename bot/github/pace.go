@@ -288,14 +288,9 @@ func (p *pace) left() (created int, wait time.Duration) {
 
 // ShareWith makes this process use only its share of GitHub's limits. count returns how many processes serve the App,
 // including this one. Call it before the first request.
-func (a *Client) ShareWith(count func() int) { a.replicas.Store(&count) }
+func (a *Client) ShareWith(count func() int) { a.replicas = count }
 
-func (a *Client) count() int {
-	if count := a.replicas.Load(); count != nil {
-		return (*count)()
-	}
-	return 1
-}
+func (a *Client) count() int { return a.replicas() }
 
 // Admit admits a job of an installation that may create a check run. The job's requests must use the returned context,
 // and done must be called at its end. If GitHub's limits have no room for the whole job, the error is a *RetryLater, so

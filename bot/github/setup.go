@@ -21,6 +21,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
@@ -78,8 +79,7 @@ type Setup struct {
 
 	exchanging sync.Mutex // one exchange at a time
 
-	mu     sync.Mutex
-	until  time.Time // the state is valid until then; zero: it was not issued yet
+	until  atomic.Pointer[time.Time] // the state is valid until then; nil: it was not issued yet
 	result *Credentials
 }
 
@@ -137,9 +137,12 @@ func (s *Setup) ready(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Setup) done() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.result != nil
+	select {
+	case <-s.registered:
+		return true
+	default:
+		return false
+	}
 }
 
 func (s *Setup) expired() bool { return s.config.Now().After(s.begun.Add(tokenLife)) }
@@ -218,9 +221,8 @@ func (s *Setup) offer(w http.ResponseWriter, r *http.Request) {
 	if enterprise {
 		manifest = manifest.withoutMergeQueues()
 	}
-	s.mu.Lock()
-	s.until = s.config.Now().Add(stateLife)
-	s.mu.Unlock()
+	until := s.config.Now().Add(stateLife)
+	s.until.Store(&until)
 	s.show(w, http.StatusOK, setupPage{Title: "Register Lintel at GitHub", Offer: &offerPage{
 		Action: s.config.Registrar.FormURL(again.Organization, s.state), Organization: again.Organization,
 		Manifest: manifest, EnterpriseServer: enterprise}})
@@ -236,10 +238,7 @@ func (s *Setup) callback(w http.ResponseWriter, r *http.Request) {
 	}
 	s.exchanging.Lock()
 	defer s.exchanging.Unlock()
-	s.mu.Lock()
-	used, until := s.result != nil, s.until
-	s.mu.Unlock()
-	if used || s.config.Now().After(until) {
+	if until := s.until.Load(); s.done() || until == nil || s.config.Now().After(*until) {
 		http.NotFound(w, r)
 		return
 	}
@@ -265,9 +264,7 @@ func (s *Setup) callback(w http.ResponseWriter, r *http.Request) {
 				"the data directory. Then open the link again that the server printed at its start."})
 		return
 	}
-	s.mu.Lock()
 	s.result = c
-	s.mu.Unlock()
 	s.config.Log.Info("GitHub App registered", "app_id", c.AppID, "slug", c.Slug, "install", installURL)
 	s.show(w, http.StatusOK, setupPage{Title: "Lintel is registered", Install: installURL})
 	close(s.registered)

@@ -1,7 +1,6 @@
 package github
 
 import (
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -53,26 +52,11 @@ func NewSignIn(c SignInConfig) (*SignIn, error) {
 	if err := checkSecret(c.ClientSecret); err != nil {
 		return nil, err
 	}
-	web := &wantsJSON{cmp.Or(c.HTTP, http.DefaultTransport)}
-	s := &SignIn{id: c.ClientID, client: client, http: &http.Client{Transport: web, Timeout: callTimeout,
+	s := &SignIn{id: c.ClientID, client: client, http: &http.Client{Transport: c.HTTP, Timeout: callTimeout,
 		// A redirect must not receive the secret.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	s.secret.Store(&c.ClientSecret)
 	return s, nil
-}
-
-// wantsJSON requests answers in JSON: by default, GitHub answers the exchange of a code with a form
-// (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app).
-type wantsJSON struct{ base http.RoundTripper }
-
-func (w *wantsJSON) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context())
-	req.Header.Set("Accept", "application/json")
-	resp, err := w.base.RoundTrip(req)
-	if err == nil {
-		resp.Body = http.MaxBytesReader(nil, resp.Body, maxRegistration)
-	}
-	return resp, err
 }
 
 func checkSecret(secret string) error {

@@ -65,7 +65,9 @@ func TestExchange(t *testing.T) {
 		"malformed error code": {200, `{"error":"` + code + `!"}`, "", "unknown", false},
 		"unknown client id":    {404, `{"error":"Not Found"}`, "", "unknown_client", false},
 		"no token":             {200, `{}`, "", "", false},
-		"no JSON":              {200, `access_token=` + token, "", "", false},
+		"form":                 {200, `access_token=` + token + `&token_type=bearer`, `{"id":7,"login":"alice"}`, "", true},
+		"form, used code":      {200, `error=bad_verification_code&error_description=x`, "", "bad_verification_code", false},
+		"form without token":   {200, `access_token%` + token, "", "", false},
 		"server error":         {502, good, "", "", false},
 		"redirect":             {302, good, "", "", false},
 		"answer too long":      {200, `{"access_token":"` + strings.Repeat("x", maxRegistration) + `"}`, "", "", false},
@@ -83,10 +85,13 @@ func TestExchange(t *testing.T) {
 						t.Errorf("%s is %q", field, got)
 					}
 				}
-				if r.URL.RawQuery != "" || r.Header.Get("Accept") != "application/json" {
-					t.Errorf("query %q, accepts %q", r.URL.RawQuery, r.Header.Get("Accept"))
+				if r.URL.RawQuery != "" {
+					t.Errorf("query %q", r.URL.RawQuery)
 				}
 				w.Header().Set("Content-Type", "application/json; charset=utf-8")
+				if !strings.HasPrefix(c.answer, "{") {
+					w.Header().Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+				}
 				w.Header().Set("Location", "/elsewhere")
 				w.WriteHeader(c.status)
 				_, _ = w.Write([]byte(c.answer))

@@ -112,7 +112,7 @@ type conn struct {
 	gate   *gate
 	pace   *pace
 	skew   *skew
-	cache  *cache  // nil: none
+	cache  answers // nil: none
 	grants *grants // nil: there are no permissions, since it is no installation
 	after  func(time.Duration) <-chan time.Time
 	renew  func() http.RoundTripper
@@ -238,7 +238,7 @@ func (c *conn) once(t http.RoundTripper, req *http.Request) (*http.Response, err
 	}
 	roundTrip := t.RoundTrip
 	if c.cache != nil && req.Method == http.MethodGet {
-		roundTrip = func(req *http.Request) (*http.Response, error) { return c.cache.roundTrip(t, req) }
+		roundTrip = func(req *http.Request) (*http.Response, error) { return conditional(c.cache, t, req) }
 	}
 	done, err := c.pace.await(req, c.after)
 	if err != nil {
@@ -263,11 +263,6 @@ const (
 	cachedBody    = 256 << 10
 )
 
-// cache makes requests conditional: an answer of 304 costs nothing of the rate limit
-// (https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api#use-conditional-requests-if-appropriate).
-// It belongs to one installation, so nobody sees what another may see.
-type cache struct{ answers *store.Cache[string, *cached] }
-
 type cached struct {
 	etag   string
 	header http.Header
@@ -277,9 +272,14 @@ type cached struct {
 // weight has small answers weigh as much as so many of them may.
 func (c *cached) weight() int64 { return max(int64(len(c.body)), cachedBytes/cachedAnswers) }
 
-func (c *cache) roundTrip(t http.RoundTripper, req *http.Request) (*http.Response, error) {
+// answers are those of one installation, so nobody sees what another may see.
+type answers = *store.Cache[string, *cached]
+
+// conditional makes a request conditional: an answer of 304 costs nothing of the rate limit
+// (https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api#use-conditional-requests-if-appropriate).
+func conditional(kept answers, t http.RoundTripper, req *http.Request) (*http.Response, error) {
 	key := req.URL.String() + "\n" + req.Header.Get("Accept")
-	known, ok := c.answers.Get(key)
+	known, ok := kept.Get(key)
 	if ok {
 		req.Header.Set("If-None-Match", known.etag)
 	}
@@ -316,7 +316,7 @@ func (c *cache) roundTrip(t http.RoundTripper, req *http.Request) (*http.Respons
 		return resp, nil
 	}
 	resp.Body.Close()
-	c.answers.Put(key, &cached{etag: etag, header: resp.Header.Clone(), body: head}, store.Span{})
+	kept.Put(key, &cached{etag: etag, header: resp.Header.Clone(), body: head}, store.Span{})
 	resp.Body = io.NopCloser(bytes.NewReader(head))
 	return resp, nil
 }
