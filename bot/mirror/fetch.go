@@ -223,13 +223,7 @@ func (s *session) exact(ctx context.Context, sha string) error {
 	if missing, checkErr := s.missing(ctx, sha); checkErr != nil || len(missing) == 0 {
 		return errors.Join(err, checkErr)
 	}
-	switch gone, probeErr := s.gone(ctx, sha); {
-	case probeErr != nil:
-		return probeErr
-	case gone:
-		return &Vanished{SHA: sha}
-	}
-	return err // the commit exists, the transfer had another problem
+	return s.whether(ctx, []string{sha}, err)
 }
 
 // gone reports whether a server that answers at the right address, which online has verified, does not serve a commit.

@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
@@ -309,8 +309,7 @@ type Recorder struct {
 	private   bool
 	now       func() time.Time
 
-	mu    sync.Mutex
-	after time.Time // the store is not asked before this time
+	after atomic.Pointer[time.Time] // the store is not asked before this time; nil: it did not fail
 }
 
 // NewRecorder makes a Recorder for pages below a public address. private says that readers can sign in; without it,
@@ -367,13 +366,11 @@ func (k *Recorder) Published(ctx context.Context, r *Stored, checkRun int64) err
 }
 
 func (k *Recorder) paused() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.now().Before(k.after)
+	after := k.after.Load()
+	return after != nil && k.now().Before(*after)
 }
 
 func (k *Recorder) pause() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.after = k.now().Add(storePause)
+	after := k.now().Add(storePause)
+	k.after.Store(&after)
 }
