@@ -162,9 +162,6 @@ func (o *fleetPreview) openPreview(ctx context.Context) (wanted bool, _ error) {
 	if !o.required && o.known == (forge.RunID{Digest: o.of}).Outcome() {
 		return false, o.task.Ledger.SetText(ctx, store.Note, "")
 	}
-	if o.run.ID == 0 {
-		o.run.ExternalID = o.id(forge.RunID{State: forge.HasBegun, Job: o.task.Sequence}).String()
-	}
 	return true, nil
 }
 

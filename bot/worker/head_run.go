@@ -131,7 +131,9 @@ func (c *headRun) open(ctx context.Context) (wanted bool, _ error) {
 		}
 		c.run = forge.CheckRun{Part: c.part}
 	}
-	c.run.HeadSHA = c.head
+	if c.run.HeadSHA = c.head; c.run.ID == 0 {
+		c.run.ExternalID = c.begun()
+	}
 	if c.run.ID == 0 && c.known != "" && !fresh {
 		return !c.task.Message.Missing, nil
 	}
@@ -140,10 +142,12 @@ func (c *headRun) open(ctx context.Context) (wanted bool, _ error) {
 		return false, err
 	}
 	c.required = true
-	if c.run.ID == 0 {
-		c.run.ExternalID = c.id(forge.RunID{State: forge.HasBegun, Job: c.task.Sequence}).String()
-	}
 	return true, nil
+}
+
+// begun is the external id of a run without a result.
+func (c *headRun) begun() string {
+	return c.id(forge.RunID{State: forge.HasBegun, Job: c.task.Sequence}).String()
 }
 
 // complete publishes the final state, unless it is published already, and removes the note. Meanwhile, no other job
@@ -185,7 +189,7 @@ func (c *headRun) revoke(ctx context.Context, newest forge.CheckRun) {
 		return
 	}
 	run := forge.CheckRun{ID: newest.ID, Part: c.part, HeadSHA: c.head, Status: forge.InProgress, StartedAt: c.Now(),
-		ExternalID: c.id(forge.RunID{State: forge.HasBegun, Job: c.task.Sequence}).String(), Title: "Out of date",
+		ExternalID: c.begun(), Title: "Out of date",
 		Summary: "The result changed. The new one is published when GitHub's limits have room for it."}
 	if err := c.Client.Publish(ctx, c.repo, &run); err != nil {
 		c.log.Warn("a result that is out of date still stands", "check_run", run.ID, "error", scrub(err.Error()))
