@@ -169,10 +169,7 @@ func newBench(t *testing.T) *bench {
 		Message: store.Message{Delivery: "d-1", Event: "pull_request.opened", Owner: "octo-org", Name: "fleet", At: clock}}}
 	b.Worker = &Worker{Client: b.hub, Mirror: b.mirror, Sandbox: b.sandbox, Approvals: b.approvals, Jobs: b.jobs,
 		Version: "1",
-		Summary: func(r *report.Report, blob, _ BlobURL, _ string) string {
-			return "summary of " + r.Title + " " + blob("a b.yaml", 3)
-		},
-		Now: func() time.Time { return clock }, Log: slog.New(slog.NewJSONHandler(&b.log, nil)), Metrics: NewMetrics(nil, nil)}
+		Now:     func() time.Time { return clock }, Log: slog.New(slog.NewJSONHandler(&b.log, nil)), Metrics: NewMetrics(nil, nil)}
 	return b
 }
 

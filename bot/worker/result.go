@@ -23,6 +23,9 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
+// MaxSummary leaves room, within GitHub's 65,535 bytes, for the text that the client adds about annotations.
+const MaxSummary = 65535 - 1024
+
 // post publishes the report, unless the head moved on or the same result is published already.
 func (c *check) post(ctx context.Context, change report.Change, rep *report.Report, id forge.RunID) error {
 	c.endProgress()
@@ -53,14 +56,14 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 	rep = shown
 	c.run.Conclusion = string(rep.Conclusion)
 	c.run.Title = rep.Title
-	c.run.Summary = c.Summary(rep, c.blobURL(c.head), c.blobURL(c.rules), c.page)
-	if c.Text != nil {
-		var create NewFileURL
-		if c.pr != nil {
-			create = c.newFileURL
-		}
-		c.run.Text = c.Text(rep, c.blobURL(c.head), c.blobURL(c.rules), create, c.page)
+	web := c.webURL(c.repo)
+	options := output.MarkdownOptions{BlobURL: output.Blob(web, c.head), PolicyURL: output.Blob(web, c.rules),
+		MaxBytes: MaxSummary, Button: true, Page: c.page}
+	c.run.Summary = output.Markdown(rep, options)
+	if options.Button = false; c.pr != nil {
+		options.NewFileURL = c.newFileURL
 	}
+	c.run.Text = output.Details(rep, options)
 	if slices.ContainsFunc(rep.Findings, func(f report.Finding) bool { return f.Blocks && !f.Waits() }) {
 		c.run.Actions = []forge.Action{{Label: "Draft exceptions", Description: "Write exceptions for what blocks",
 			Identifier: github.DraftAction}}

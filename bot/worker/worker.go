@@ -25,7 +25,6 @@ import (
 	"github.com/lintel-bot/lintel/bot/remotes"
 	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/store"
-	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -38,14 +37,7 @@ const (
 	backgroundPause = 15 * time.Second
 )
 
-// BlobURL is the web address of a line of a file at a commit; line 0 is the file.
-type BlobURL func(path string, line int) string
-
-// NewFileURL is the web address of GitHub's form for a new file on the branch of the head, filled in; "" for what is
-// too long for an address, and where there is no such branch.
-type NewFileURL func(path, content string) string
-
-// Worker turns jobs into check runs. All fields but Text, Remotes, Results, Cache, Alarm, Pace, Patience and Log are
+// Worker turns jobs into check runs. All fields but Remotes, Results, Cache, Alarm, Pace, Patience and Log are
 // required; it is safe for concurrent use.
 type Worker struct {
 	Client    forge.Client
@@ -53,10 +45,6 @@ type Worker struct {
 	Sandbox   remotes.Sandbox // *sandbox.Crash and *sandbox.Failed are final, other errors may be temporary
 	Approvals ReviewFinder
 	Jobs      Queue
-	// Summary and Text return the Markdown of a check run. head and rules link to files at the head and at the commit
-	// of the rules. page is the address of the result's page; "" if there is none.
-	Summary func(rep *report.Report, head, rules BlobURL, page string) string
-	Text    func(rep *report.Report, head, rules BlobURL, create NewFileURL, page string) string
 	// Remotes returns the resolver of remote sources for a check. Nil: nothing is fetched.
 	Remotes func(ctx context.Context, change remotes.Change) (*remotes.Resolver, error)
 	// Results stores results. Nil: nothing is stored, and check runs have no pages.
@@ -256,20 +244,15 @@ func (w *Worker) webURL(repo forge.Repo) string {
 	return strings.TrimSuffix(w.Client.CloneURL(repo), ".git")
 }
 
-// blobURL returns the BlobURL of a commit.
-func (c *check) blobURL(commit string) BlobURL { return output.Blob(c.webURL(c.repo), commit) }
-
 // maxAddress is how long an address may be: GitHub and the proxies before it take 8 KiB for the whole first line of a
 // request.
 const maxAddress = 7000
 
-// newFileURL is a NewFileURL.
+// newFileURL is the web address of GitHub's form for a new file on the branch of the head, filled in; "" for what is
+// too long for an address, and where there is no such branch.
 func (c *check) newFileURL(path, content string) string {
-	if c.pr == nil || c.pr.HeadRef == "" {
-		return ""
-	}
 	owner, name, ok := strings.Cut(c.pr.HeadRepo, "/")
-	if !ok {
+	if !ok || c.pr.HeadRef == "" {
 		return ""
 	}
 	query := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }

@@ -43,8 +43,6 @@ const (
 	minPageBytes, maxPageBytes     = 64 << 20, 1 << 40
 	minPageResult, maxPageResult   = 64 << 10, results.MaxResult
 	minDisk, maxDisk               = 64 << 20, 64 << 40
-	// maxSummary leaves room, within GitHub's 65,535 bytes, for the text that the client adds about annotations.
-	maxSummary = 65535 - 1024
 )
 
 // serveOptions are the settings of "lintel serve", from flags or the environment.
@@ -332,8 +330,8 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 		Routes: guard.Routes,
 		Worker: &worker.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: worker.NewApprovals(app.client, mirrors, jobs),
-			Jobs: jobs, Summary: summary, Text: details, Cache: cache, Alarm: alarm,
-			Remotes: outside.For, PreviewSummary: func(p *report.FleetPreview) string { return output.FleetPreview(p, maxSummary) },
+			Jobs: jobs, Cache: cache, Alarm: alarm,
+			Remotes: outside.For, PreviewSummary: func(p *report.FleetPreview) string { return output.FleetPreview(p, worker.MaxSummary) },
 			Pace: app.client, Patience: patience,
 			Fitness: &worker.Fitness{Folders: map[string]string{"LINTEL_DATA_DIR": dataDir, "LINTEL_DATA_DIR/mirrors": repositories,
 				"LINTEL_DATA_DIR/cache": cache, "LINTEL_DATA_DIR/sources": filepath.Join(dataDir, "sources"), "TMPDIR": os.TempDir()}},
@@ -347,16 +345,6 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	sweeper := worker.NewSweeper(sweep)
 	server.Sweep = func(ctx context.Context) { cleanUp(ctx, kept, log, sweeper.Run, rotation.run) }
 	return server, func() { _ = sandboxes.Close() }, nil // the children are ended by force if need be
-}
-
-func summary(rep *report.Report, head, rules worker.BlobURL, page string) string {
-	return output.Markdown(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, MaxBytes: maxSummary,
-		Button: true, Page: page})
-}
-
-func details(rep *report.Report, head, rules worker.BlobURL, create worker.NewFileURL, page string) string {
-	return output.Details(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, NewFileURL: create,
-		MaxBytes: maxSummary, Page: page})
 }
 
 // runnable returns an error if a sandbox could not be started: the program's file was replaced or removed.
