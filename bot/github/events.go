@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,19 +49,19 @@ type Scope struct{ Installation, Repository int64 }
 // Events and actions that affect no result, or are not for a GitHub App, return no work and no error. It fails for a
 // payload that GitHub does not send; the error quotes nothing of it.
 func WorkOf(event string, data []byte) (Work, error) {
-	payload := gh.EventForType(event)
-	if _, work := readPayload(payload); work == nil {
+	if !slices.Contains(Events(), event) {
 		return Work{}, nil
 	}
+	payload := gh.EventForType(event)
 	if !decodePayload(data, payload) {
 		return Work{}, errors.New("the payload is not a JSON object of a " + event + " event")
 	}
-	from, work := readPayload(payload)
+	from := originOf(payload)
 	foreign := from.installation == nil
 	if foreign {
 		from.installation = &gh.Installation{ID: gh.Int64(1)} // to see whether the rest is whole
 	}
-	w, err := work(from)
+	w, err := workOf(from, payload)
 	if err != nil {
 		return Work{}, err
 	}
@@ -142,39 +143,54 @@ type eventOrigin struct {
 	sender       string
 }
 
-// readPayload returns the origin of a payload, and a function that returns its work; nil if there can be none.
-func readPayload(payload any) (eventOrigin, func(eventOrigin) (Work, error)) {
-	switch e := payload.(type) {
-	case *gh.PullRequestEvent:
-		return originOf(e, e.Repo), func(from eventOrigin) (Work, error) { return onPullRequest(from, e) }
-	case *gh.PullRequestReviewEvent:
-		return originOf(e, e.Repo), func(from eventOrigin) (Work, error) { return onReview(from, e) }
-	case *gh.CheckRunEvent:
-		return originOf(e, e.Repo), func(from eventOrigin) (Work, error) { return onCheckRun(from, e) }
-	case *gh.CheckSuiteEvent:
-		return originOf(e, e.Repo), func(from eventOrigin) (Work, error) { return onCheckSuite(from, e) }
-	case *gh.PushEvent:
-		return originOf(e, pushedTo(e.Repo)), func(from eventOrigin) (Work, error) { return onPush(from, e) }
-	case *gh.MergeGroupEvent:
-		return originOf(e, e.Repo), func(from eventOrigin) (Work, error) { return onMergeGroup(from, e) }
-	case *gh.InstallationEvent:
-		return originOf(e, nil), onInstallation
-	case *gh.InstallationRepositoriesEvent:
-		return originOf(e, nil), func(from eventOrigin) (Work, error) { return onSelected(from, e), nil }
-	case *gh.GitHubAppAuthorizationEvent:
-		return originOf(e, nil), func(from eventOrigin) (Work, error) { return onAuthorization(from, e) }
-	case *gh.RepositoryEvent:
-		return originOf(e, e.Repo), func(from eventOrigin) (Work, error) { return onRepository(from, e) }
-	}
-	return eventOrigin{}, nil
+// Events are the events that may affect a result.
+func Events() []string {
+	return []string{"pull_request", "pull_request_review", "check_run", "check_suite", "push", mergeGroupEvent,
+		"installation", "installation_repositories", "repository", "github_app_authorization"}
 }
 
-func originOf(e interface {
-	GetAction() string
-	GetInstallation() *gh.Installation
-	GetSender() *gh.User
-}, repo *gh.Repository) eventOrigin {
-	return eventOrigin{e.GetAction(), e.GetInstallation(), repo, e.GetSender().GetLogin()}
+// workOf returns the work for the payload of one of Events.
+func workOf(from eventOrigin, payload any) (Work, error) {
+	switch e := payload.(type) {
+	case *gh.PullRequestEvent:
+		return onPullRequest(from, e)
+	case *gh.PullRequestReviewEvent:
+		return onReview(from, e)
+	case *gh.CheckRunEvent:
+		return onCheckRun(from, e)
+	case *gh.CheckSuiteEvent:
+		return onCheckSuite(from, e)
+	case *gh.PushEvent:
+		return onPush(from, e)
+	case *gh.MergeGroupEvent:
+		return onMergeGroup(from, e)
+	case *gh.InstallationEvent:
+		return onInstallation(from)
+	case *gh.InstallationRepositoriesEvent:
+		return onSelected(from, e), nil
+	case *gh.GitHubAppAuthorizationEvent:
+		return onAuthorization(from, e)
+	case *gh.RepositoryEvent:
+		return onRepository(from, e)
+	}
+	return Work{}, nil
+}
+
+func originOf(payload any) (o eventOrigin) {
+	if e, ok := payload.(interface {
+		GetAction() string
+		GetInstallation() *gh.Installation
+		GetSender() *gh.User
+	}); ok {
+		o = eventOrigin{e.GetAction(), e.GetInstallation(), nil, e.GetSender().GetLogin()}
+	}
+	switch e := payload.(type) {
+	case *gh.PushEvent:
+		o.repo = pushedTo(e.Repo)
+	case interface{ GetRepo() *gh.Repository }:
+		o.repo = e.GetRepo()
+	}
+	return o
 }
 
 // key returns a key for the repository of the event, without a subject. It is not valid if the event names none.

@@ -66,8 +66,8 @@ func (s *session) create(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(s.dir), 0o700); err != nil {
 		return err
 	}
-	if os.Rename(s.m.formerDir(s.repo), s.dir) == nil {
-		return s.sweep()
+	if os.Rename(filepath.Join(s.m.config.Dir, filepath.Base(s.dir)), s.dir) == nil {
+		return s.sweep() // of a version without a folder for each installation
 	}
 	fresh := s.dir + newSuffix
 	if err := s.initRepo(ctx, fresh); err != nil {

@@ -118,11 +118,6 @@ func (m *Mirrors) GitDir(repo forge.Repo) string {
 	return filepath.Join(m.config.Dir, strconv.FormatInt(repo.Installation, 10), strconv.FormatInt(repo.ID, 10)+".git")
 }
 
-// formerDir is the path of the mirror in versions without a folder for each installation.
-func (m *Mirrors) formerDir(repo forge.Repo) string {
-	return filepath.Join(m.config.Dir, strconv.FormatInt(repo.ID, 10)+".git")
-}
-
 // Fetch makes sure that the mirror has the wanted commits and all files of the head, the merge base and the base's tip,
 // so that reading needs no network. It returns their merge base. If everything is there already, it does not use the
 // network. A mirror that is corrupted, or too large with old content, is removed and cloned again once.

@@ -258,11 +258,6 @@ func (s *Sandbox) Close() error {
 // for longest, whose child is replaced.
 func (s *Sandbox) acquire(ctx context.Context, owner string) (*seat, error) {
 	select {
-	case <-s.done:
-		return nil, ErrClosed
-	default:
-	}
-	select {
 	case <-s.free:
 	case <-s.done:
 		return nil, ErrClosed

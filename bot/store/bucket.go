@@ -99,7 +99,7 @@ func (b *Bucket) do(ctx context.Context, doing string,
 	request func(context.Context, jetstream.KeyValue, jetstream.Stream) error) error {
 	kv, stream, err := b.open(ctx)
 	if err == nil {
-		err = b.queue.do(ctx, func(ctx context.Context) error { return request(ctx, kv, stream) })
+		err = b.queue.do(ctx, requestFor, func(ctx context.Context) error { return request(ctx, kv, stream) })
 	}
 	if err != nil {
 		return fmt.Errorf("%s the bucket %s: %w", doing, b.config.Name, err)
@@ -279,20 +279,9 @@ func (q *Queue) repeat(ctx context.Context, try time.Duration, request func(cont
 	}
 }
 
-// ask is repeat with a limit for all attempts.
-func ask[T any](ctx context.Context, q *Queue, limit time.Duration, request func(context.Context) (T, error)) (answer T, err error) {
+// do is repeat with a limit for all attempts.
+func (q *Queue) do(ctx context.Context, limit time.Duration, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	err = q.repeat(ctx, requestTry, func(ctx context.Context) (err error) {
-		answer, err = request(ctx)
-		return err
-	})
-	return answer, err
-}
-
-// do is ask for requests without a result.
-func (q *Queue) do(ctx context.Context, request func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, requestFor)
 	defer cancel()
 	return q.repeat(ctx, requestTry, request)
 }
@@ -319,19 +308,20 @@ func isConflict(err error) bool {
 
 // last returns the last message of a subject; nil if there is none. The streams do not allow direct access, so the
 // leader answers, with the present value.
-func (q *Queue) last(ctx context.Context, stream jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
-	return ask(ctx, q, requestFor, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		msg, err := stream.GetLastMsgForSubject(ctx, subject)
+func (q *Queue) last(ctx context.Context, stream jetstream.Stream, subject string) (msg *jetstream.RawStreamMsg, err error) {
+	err = q.do(ctx, requestFor, func(ctx context.Context) (err error) {
+		msg, err = stream.GetLastMsgForSubject(ctx, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return nil, nil
+			return nil // with no message
 		}
-		return msg, err
+		return err
 	})
+	return msg, err
 }
 
 // remove deletes exactly one message of a stream. It is not an error if the message does not exist.
 func (q *Queue) remove(ctx context.Context, stream jetstream.Stream, seq uint64) error {
-	err := q.do(ctx, func(ctx context.Context) error {
+	err := q.do(ctx, requestFor, func(ctx context.Context) error {
 		err := stream.DeleteMsg(ctx, seq)
 		if errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
 			if _, missing := stream.GetMsg(ctx, seq); errors.Is(missing, jetstream.ErrMsgNotFound) {
@@ -367,7 +357,7 @@ func (q *Queue) Sessions(ctx context.Context) (signedIn, used *Bucket, err error
 			MaxMsgSize: maxSession})
 	}
 	signedIn, used = bucket(sessionBucket, sessionAge), bucket(usedBucket, usedAge)
-	if err := q.do(ctx, func(ctx context.Context) error { return openAll(ctx, signedIn, used) }); err != nil {
+	if err := q.do(ctx, requestFor, func(ctx context.Context) error { return openAll(ctx, signedIn, used) }); err != nil {
 		return nil, nil, fmt.Errorf("opening the sessions: %w", err)
 	}
 	return signedIn, used, nil

@@ -104,7 +104,9 @@ func (q *Queue) Drop(ctx context.Context, installation, repository int64) error 
 	if repository != 0 {
 		subject = prefix + strconv.FormatInt(installation, 10) + "." + strconv.FormatInt(repository, 10) + ".*"
 	}
-	err := q.do(ctx, func(ctx context.Context) error { return q.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)) })
+	err := q.do(ctx, requestFor, func(ctx context.Context) error {
+		return q.stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
+	})
 	if err != nil {
 		return fmt.Errorf("removing jobs: %w", err)
 	}

@@ -29,9 +29,9 @@ type lease struct {
 func (q *Queue) acquire(ctx context.Context, key Key, owner string) (*lease, error) {
 	l := &lease{queue: q, key: key.String(), owner: owner, renewed: time.Now()}
 	limit := min(q.config.AckWait/2, requestFor)
-	var err error
-	l.revision, err = ask(ctx, q, limit, func(ctx context.Context) (uint64, error) {
-		return q.leases.kv.Create(ctx, l.key, []byte(owner))
+	err := q.do(ctx, limit, func(ctx context.Context) (err error) {
+		l.revision, err = q.leases.kv.Create(ctx, l.key, []byte(owner))
+		return err
 	})
 	if errors.Is(err, jetstream.ErrKeyExists) || isConflict(err) {
 		// The lease may be our own, from a request whose answer was lost.

@@ -207,8 +207,9 @@ func (q *Queue) Publish(ctx context.Context, key Key, m Message, id string) erro
 		options = append(options, jetstream.WithExpectLastSequencePerSubject(0))
 	}
 	// A job that was stored although the answer was lost does no harm: the next attempt replaces it.
-	_, err = ask(ctx, q, publishFor, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return q.js.Publish(ctx, key.natsSubject(), data, options...)
+	err = q.do(ctx, publishFor, func(ctx context.Context) error {
+		_, err := q.js.Publish(ctx, key.natsSubject(), data, options...)
+		return err
 	})
 	var api *jetstream.APIError
 	switch {

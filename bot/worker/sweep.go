@@ -342,10 +342,6 @@ func (s *Sweeper) enqueue(ctx context.Context, repo forge.Repo, key store.Key, h
 		Name: repo.Name, At: s.config.Now().UTC()}, "")
 }
 
-// redeliveredEvents are those whose loss would leave a pull request unchecked, a click without effect, or somebody signed in.
-var redeliveredEvents = []string{"pull_request", "pull_request_review", "check_run", "check_suite", "push", "merge_group",
-	"installation", "installation_repositories", "repository", "github_app_authorization"}
-
 // redeliveryPauses are the pauses before each requested redelivery after a failure, since its cause may last. After the
 // last one, only the check of the heads is left.
 var redeliveryPauses = []time.Duration{0, 0, 15 * time.Minute, time.Hour, 4 * time.Hour, 12 * time.Hour}
@@ -364,7 +360,7 @@ func (s *Sweeper) redeliver(ctx context.Context) error {
 	}
 	next := begun.Add(-redeliveryOverlap)
 	for _, d := range failed {
-		if !slices.Contains(redeliveredEvents, d.Event) || d.GUID == "" {
+		if !slices.Contains(github.Events(), d.Event) || d.GUID == "" {
 			continue
 		}
 		attempt := fmt.Sprintf("redeliver.%s.of-%d", d.GUID, d.ID)
