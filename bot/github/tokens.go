@@ -14,26 +14,23 @@ import (
 	gh "github.com/google/go-github/v62/github"
 )
 
-// grants is what the newest token of an installation may do. A token keeps the permissions that it was made with,
-// although the account's owner may have accepted others since
+// grants is what the newest token of an installation may do; nil: there was none yet. A token keeps the permissions that
+// it was made with, although the account's owner may have accepted others since
 // (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-an-installation-access-token-for-a-github-app).
-type grants struct {
-	mu          sync.Mutex
+type grants struct{ atomic.Pointer[grant] }
+
+type grant struct {
 	permissions *gh.InstallationPermissions // nil: not known
 	at          time.Time
 }
 
-func (g *grants) set(permissions *gh.InstallationPermissions, at time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.permissions, g.at = permissions, at
-}
-
 // lacks reports whether the token is known to be without a permission, and when it was made.
 func (g *grants) lacks(granted func(*gh.InstallationPermissions) bool) (bool, time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.permissions != nil && !granted(g.permissions), g.at
+	now := g.Load()
+	if now == nil {
+		return false, time.Time{}
+	}
+	return now.permissions != nil && !granted(now.permissions), now.at
 }
 
 const (
@@ -107,7 +104,7 @@ func (t *installationAuth) get(ctx context.Context) (string, error) {
 			return "", err
 		}
 		t.token = token
-		t.grants.set(token.Permissions, t.now())
+		t.grants.Store(&grant{token.Permissions, t.now()})
 	}
 	return t.token.GetToken(), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -167,29 +166,24 @@ const (
 	aliveFor = 4 * aliveEvery
 )
 
-// processes are the processes that announced themselves on this queue.
-type processes struct {
-	mu   sync.Mutex
-	seen map[string]time.Time
-}
+// processes are the processes that announced themselves on this queue, by name, with the time.
+type processes struct{ seen sync.Map }
 
 // hear records a process, and reports whether it is new.
 func (p *processes) hear(name string, now time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.seen == nil {
-		p.seen = map[string]time.Time{}
-	}
-	_, known := p.seen[name]
-	p.seen[name] = now
+	_, known := p.seen.Swap(name, now)
 	return !known
 }
 
-func (p *processes) count(now time.Time) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.seen, func(_ string, at time.Time) bool { return now.Sub(at) > aliveFor })
-	return max(len(p.seen), 1)
+func (p *processes) count(now time.Time) (n int) {
+	for name, at := range p.seen.Range {
+		if now.Sub(at.(time.Time)) <= aliveFor {
+			n++
+		} else {
+			p.seen.CompareAndDelete(name, at)
+		}
+	}
+	return max(n, 1)
 }
 
 // Processes is the number of processes that work on the queue, including this one.

@@ -171,12 +171,15 @@ func (c *headRun) complete(ctx context.Context, result forge.RunID) error {
 		if shared.newest.ID > c.run.ID {
 			c.run.ID = 0 // what is not the newest run decides nothing; it is cancelled if it is open
 		}
-		if err := c.finish(ctx); err != nil {
+		started := c.Now()
+		if err := c.publishFinal(ctx); err != nil {
 			if c.run.ID == 0 && forge.Is[*forge.RetryLater](err) {
 				c.revoke(ctx, shared.newest)
 			}
 			return err
 		}
+		c.Metrics.stage(stageReport, c.Now().Sub(started))
+		c.Metrics.check(c.run.Conclusion, c.Now().Sub(c.task.Message.At))
 		c.Alarm.Set(c.task.Key, c.repo, result.Ends()) // for another check when the result expires
 		return nil
 	})
@@ -196,18 +199,7 @@ func (c *headRun) revoke(ctx context.Context, newest forge.CheckRun) {
 	}
 }
 
-// finish completes the run with what was found out.
-func (c *headRun) finish(ctx context.Context) error {
-	started := c.Now()
-	if err := c.publishFinal(ctx); err != nil {
-		return err
-	}
-	c.Metrics.stage(stageReport, c.Now().Sub(started))
-	c.Metrics.check(c.run.Conclusion, c.Now().Sub(c.task.Message.At))
-	return nil
-}
-
-// publishFinal is finish without the metrics of checks.
+// publishFinal completes the run with what was found out.
 func (c *headRun) publishFinal(ctx context.Context) error {
 	started := c.Now()
 	c.run.Status, c.run.CompletedAt = forge.Completed, started
