@@ -119,17 +119,12 @@ func (a *Client) GitToken(ctx context.Context, repo forge.Repo) (string, error) 
 	if token, ok := in.git.Get(repo.ID); ok {
 		return token, nil
 	}
-	options := &gh.InstallationTokenOptions{Permissions: &gh.InstallationPermissions{Contents: gh.String("read")}}
-	if repo.ID != 0 {
-		options.RepositoryIDs = []int64{repo.ID}
-	} else {
-		options.Repositories = []string{repo.Name}
-	}
-	token, err := a.newToken(ctx, repo.Installation, options)
+	token, err := a.newToken(ctx, repo.Installation, &gh.InstallationTokenOptions{RepositoryIDs: []int64{repo.ID},
+		Permissions: &gh.InstallationPermissions{Contents: gh.String("read")}})
 	if err != nil {
 		return "", a.classify(what, err)
 	}
-	if left := token.GetExpiresAt().Sub(a.now()) - gitTokenLeft; repo.ID != 0 && left > 0 {
+	if left := token.GetExpiresAt().Sub(a.now()) - gitTokenLeft; left > 0 {
 		in.git.Put(repo.ID, token.GetToken(), store.Span{From: a.now(), Life: min(gitTokenAge, left)})
 	}
 	return token.GetToken(), nil

@@ -37,6 +37,7 @@ type session struct {
 	room    time.Time // when others were last removed to make room for it
 
 	address string // where the repository is, after redirects; empty until the network is used
+	server  string // its scheme and host, which redirects do not change
 	token   string
 }
 

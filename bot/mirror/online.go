@@ -68,7 +68,7 @@ func (s *session) connect(ctx context.Context) error {
 	if token == "" {
 		return fmt.Errorf("there is no token to read %s", s.repo)
 	}
-	s.address, s.token = address, token
+	s.address, s.server, s.token = address, u.Scheme+"://"+u.Host, token
 	return nil
 }
 
@@ -109,12 +109,7 @@ func (s *session) download(ctx context.Context, r request) error {
 
 // network is a call that may use the network.
 func (s *session) network(args []string) call {
-	u, err := url.Parse(s.address)
-	if err != nil { // connect has parsed it
-		u = &url.URL{}
-	}
-	return call{dir: s.dir, args: args, origin: u.Scheme + "://" + u.Host, token: s.token,
-		hide: []string{s.address, u.Scheme + "://" + u.Host}}
+	return call{dir: s.dir, args: args, origin: s.server, token: s.token, hide: []string{s.address, s.server}}
 }
 
 // roomEvery is the time between calls of makeRoom while a mirror grows, since each measures all mirrors.
