@@ -78,8 +78,8 @@ func NewClient(c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Client{web: web, api: api, id: c.AppID, name: cmp.Or(c.Name, "Lintel"), replicas: func() int { return 1 }, now: c.Now, after: c.After,
-		installations: map[int64]*installation{}}
+	a := &Client{web: web, api: api, id: c.AppID, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After,
+		replicas: func() int { return 1 }, installations: map[int64]*installation{}}
 	a.key.Store(key)
 	if a.now == nil {
 		a.now = time.Now

@@ -118,7 +118,7 @@ func transient(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
-	if answer, ok := errors.AsType[*gh.ErrorResponse](err); ok {
+	if answer, ok := errors.AsType[*gh.ErrorResponse](err); ok && answer.Response != nil {
 		return momentary(answer.Response.StatusCode)
 	}
 	status, ok := errors.AsType[*refused](err)

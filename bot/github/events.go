@@ -176,6 +176,7 @@ func workOf(from eventOrigin, payload any) (Work, error) {
 	return Work{}, nil
 }
 
+// originOf returns the origin of a payload of one of Events.
 func originOf(payload any) (o eventOrigin) {
 	if e, ok := payload.(interface {
 		GetAction() string
