@@ -24,7 +24,7 @@ func (a *Client) CheckRuns(ctx context.Context, repo forge.Repo, headSHA string)
 	runs := make([]forge.CheckRun, 0, len(found))
 	for _, r := range found {
 		runs = append(runs, forge.CheckRun{
-			ID: r.GetID(), Part: a.partOf(r.GetName()), HeadSHA: r.GetHeadSHA(), Status: r.GetStatus(),
+			ID: r.GetID(), Part: partOf(r.GetName()), HeadSHA: r.GetHeadSHA(), Status: r.GetStatus(),
 			Conclusion: r.GetConclusion(), ExternalID: r.GetExternalID(),
 			DetailsURL: r.GetDetailsURL(), StartedAt: r.GetStartedAt().Time, CompletedAt: r.GetCompletedAt().Time,
 			Title: r.GetOutput().GetTitle(), Summary: r.GetOutput().GetSummary(), Text: r.GetOutput().GetText(),
@@ -41,7 +41,7 @@ func (a *Client) runsOf(ctx context.Context, repo forge.Repo, headSHA string) ([
 			&gh.ListCheckRunsOptions{Filter: gh.String("all"), AppID: gh.Int64(a.id), ListOptions: o})
 		if err == nil {
 			for _, r := range list.CheckRuns {
-				if r.GetApp().GetID() == a.id && r.GetName() == a.nameOf(a.partOf(r.GetName())) {
+				if r.GetApp().GetID() == a.id && r.GetName() == nameOf(partOf(r.GetName())) {
 					all = append(all, r)
 				}
 			}
@@ -55,17 +55,20 @@ func (a *Client) runsOf(ctx context.Context, repo forge.Repo, headSHA string) ([
 	return all, err
 }
 
+// runName is the name of the check runs, but for their part.
+const runName = "Lintel"
+
 // nameOf returns the name of a check run with a part.
-func (a *Client) nameOf(part string) string {
+func nameOf(part string) string {
 	if part == "" {
-		return a.name
+		return runName
 	}
-	return a.name + " (" + part + ")"
+	return runName + " (" + part + ")"
 }
 
 // partOf is the reverse of nameOf, "" for all other names.
-func (a *Client) partOf(name string) string {
-	rest, ok := strings.CutPrefix(name, a.name+" (")
+func partOf(name string) string {
+	rest, ok := strings.CutPrefix(name, runName+" (")
 	part, closed := strings.CutSuffix(rest, ")")
 	if !ok || !closed {
 		return ""
@@ -240,7 +243,7 @@ func (p *publication) choose(runs []*gh.CheckRun) (found *gh.CheckRun, leftover 
 	wanted, err := forge.ParseRunID(p.run.ExternalID)
 	newest := true
 	for _, r := range runs {
-		if r.GetName() != p.client.nameOf(p.run.Part) {
+		if r.GetName() != nameOf(p.run.Part) {
 			continue
 		}
 		id, foreign := forge.ParseRunID(r.GetExternalID())
@@ -260,7 +263,7 @@ func (p *publication) choose(runs []*gh.CheckRun) (found *gh.CheckRun, leftover 
 // partial returns a request with a batch of annotations that leaves the run unfinished.
 func (p *publication) partial(batch []output.Annotation) (opts gh.UpdateCheckRunOptions) {
 	opts.Output = &gh.CheckRunOutput{
-		Title:       gh.String(orName(p.run.Title, p.client.name)),
+		Title:       gh.String(orName(p.run.Title, runName)),
 		Summary:     gh.String(fmt.Sprintf("%d annotations are being written …", len(p.run.Annotations))),
 		Annotations: annotations(batch),
 	}
@@ -275,8 +278,8 @@ func (p *publication) output(batch []output.Annotation) *gh.CheckRunOutput {
 		return nil
 	}
 	return &gh.CheckRunOutput{
-		Title:       gh.String(orName(p.run.Title, p.client.name)),
-		Summary:     gh.String(orName(p.run.Summary, orName(p.run.Title, p.client.name))),
+		Title:       gh.String(orName(p.run.Title, runName)),
+		Summary:     gh.String(orName(p.run.Summary, orName(p.run.Title, runName))),
 		Text:        optional(p.run.Text),
 		Annotations: annotations(batch),
 	}
@@ -304,7 +307,7 @@ func annotations(batch []output.Annotation) []*gh.CheckRunAnnotation {
 
 // send creates or updates the run, with what every request has besides the given options.
 func (p *publication) send(ctx context.Context, opts gh.UpdateCheckRunOptions) error {
-	opts.Name, opts.ExternalID = p.client.nameOf(p.run.Part), optional(p.run.ExternalID)
+	opts.Name, opts.ExternalID = nameOf(p.run.Part), optional(p.run.ExternalID)
 	if opts.GetStatus() == forge.Completed {
 		at := p.run.CompletedAt
 		if at.IsZero() {
@@ -350,7 +353,7 @@ func optional(s string) *string {
 // cancel concludes a run that is not continued, so that it does not stay open.
 func (p *publication) cancel(ctx context.Context, id int64) error {
 	_, _, err := p.client.of(p.repo).Checks.UpdateCheckRun(ctx, p.repo.Owner, p.repo.Name, id, gh.UpdateCheckRunOptions{
-		Name: p.client.nameOf(p.run.Part), Status: gh.String(forge.Completed), Conclusion: gh.String(forge.Cancelled),
+		Name: nameOf(p.run.Part), Status: gh.String(forge.Completed), Conclusion: gh.String(forge.Cancelled),
 		CompletedAt: &gh.Timestamp{Time: p.client.now().UTC()},
 		Output: &gh.CheckRunOutput{Title: gh.String("Superseded"),
 			Summary: gh.String("A newer check run of this commit has the result.")},

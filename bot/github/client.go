@@ -33,7 +33,6 @@ type Config struct {
 	AppID      int64                                // the App's id, required
 	PrivateKey []byte                               // the App's private key, PEM, required
 	HTTP       http.RoundTripper                    // nil: http.DefaultTransport
-	Name       string                               // name of the check runs; empty: "Lintel"
 	Now        func() time.Time                     // nil: time.Now
 	After      func(time.Duration) <-chan time.Time // nil: time.After
 }
@@ -44,7 +43,6 @@ type Client struct {
 	api      *url.URL // where the REST API is, with a trailing slash
 	id       int64
 	key      atomic.Pointer[rsa.PrivateKey]
-	name     string
 	now      func() time.Time
 	after    func(time.Duration) <-chan time.Time
 	skew     *skew
@@ -78,7 +76,7 @@ func NewClient(c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Client{web: web, api: api, id: c.AppID, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After,
+	a := &Client{web: web, api: api, id: c.AppID, now: c.Now, after: c.After,
 		replicas: func() int { return 1 }, installations: map[int64]*installation{}}
 	a.key.Store(key)
 	if a.now == nil {

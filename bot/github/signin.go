@@ -25,7 +25,6 @@ type SignInConfig struct {
 	URL          string // see Config.URL
 	ClientID     string
 	ClientSecret string
-	HTTP         http.RoundTripper // nil: http.DefaultTransport
 }
 
 // SignIn identifies people through GitHub in the App's name
@@ -42,7 +41,7 @@ var clientIDPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustC
 
 // NewSignIn returns a SignIn. It makes no request; its errors never contain the secret.
 func NewSignIn(c SignInConfig) (*SignIn, error) {
-	client, err := newStranger(c.URL, c.HTTP)
+	client, err := newStranger(c.URL, nil)
 	switch {
 	case err != nil:
 		return nil, err
@@ -52,7 +51,7 @@ func NewSignIn(c SignInConfig) (*SignIn, error) {
 	if err := checkSecret(c.ClientSecret); err != nil {
 		return nil, err
 	}
-	s := &SignIn{id: c.ClientID, client: client, http: &http.Client{Transport: c.HTTP, Timeout: callTimeout,
+	s := &SignIn{id: c.ClientID, client: client, http: &http.Client{Timeout: callTimeout,
 		// A redirect must not receive the secret.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	s.secret.Store(&c.ClientSecret)

@@ -74,7 +74,7 @@ func (a *Client) Suggest(ctx context.Context, repo forge.Repo, number int, headS
 	}
 	_, _, err = a.of(repo).PullRequests.CreateReview(ctx, repo.Owner, repo.Name, number, &gh.PullRequestReviewRequest{
 		CommitID: &headSHA, Event: gh.String("COMMENT"), Comments: comments,
-		Body: gh.String("Suggested changes of " + a.name + " for lines of this pull request. Its check has all " +
+		Body: gh.String("Suggested changes of " + runName + " for lines of this pull request. Its check has all " +
 			"findings.")})
 	return left, a.classify(what, err)
 }

@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -34,10 +33,9 @@ type Config struct {
 	// TotalBytes limits the size of all mirrors, also during a fetch. The least recently used ones are removed first,
 	// but none that was used within Busy. 0: no limit.
 	TotalBytes int64
-	Busy       time.Duration     // what a check takes at most that reads a mirror; 0: an hour
-	Timeout    time.Duration     // of one git process that uses the network; 0: 10 minutes
-	HTTP       http.RoundTripper // for finding out why a fetch failed; nil: http.DefaultTransport
-	Now        func() time.Time  // nil: time.Now
+	Busy       time.Duration    // what a check takes at most that reads a mirror; 0: an hour
+	Timeout    time.Duration    // of one git process that uses the network; 0: 10 minutes
+	Now        func() time.Time // nil: time.Now
 }
 
 // Mirrors are the mirrors in one folder. It is safe for concurrent use, also by several processes.
@@ -70,7 +68,6 @@ func New(c Config) (*Mirrors, error) {
 		return nil, fmt.Errorf("the folder for mirrors: %w", err)
 	}
 	c.MaxBytes, c.Busy, c.Timeout = cmp.Or(c.MaxBytes, 4<<30), cmp.Or(c.Busy, time.Hour), cmp.Or(c.Timeout, 10*time.Minute)
-	c.HTTP = cmp.Or(c.HTTP, http.DefaultTransport)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -141,7 +141,7 @@ func (s *session) probe(ctx context.Context) (moved bool, err error) {
 	req.Header.Set("Authorization", "Basic "+basic(s.token))
 	req.Header.Set("User-Agent", "git/lintel")
 	req.Header.Set("Git-Protocol", "version=2")
-	resp, err := s.m.config.HTTP.RoundTrip(req)
+	resp, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
 		return false, fmt.Errorf("reaching the git server of %s: %w", s.repo, err)
 	}

@@ -308,7 +308,8 @@ func isConflict(err error) bool {
 
 // last returns the last message of a subject; nil if there is none. The streams do not allow direct access, so the
 // leader answers, with the present value.
-func (q *Queue) last(ctx context.Context, stream jetstream.Stream, subject string) (msg *jetstream.RawStreamMsg, err error) {
+func (q *Queue) last(ctx context.Context, stream jetstream.Stream,
+	subject string) (msg *jetstream.RawStreamMsg, err error) {
 	err = q.do(ctx, requestFor, func(ctx context.Context) (err error) {
 		msg, err = stream.GetLastMsgForSubject(ctx, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {

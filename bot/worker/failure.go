@@ -78,8 +78,8 @@ func (c *check) fail(ctx context.Context, stage string, err error) error {
 		stageReport:  "the check run could not be updated",
 		stageRemotes: "the remote sources could not be fetched",
 	}[stage]
-	return c.giveUp(ctx, noResult("Not checked: "+what, fmt.Sprintf("%s, in %d attempts.%s The server's log has the details.",
-		what, c.task.Try, detail(err))))
+	return c.giveUp(ctx, noResult("Not checked: "+what, fmt.Sprintf("%s, in %d attempts.%s The server's log has the "+
+		"details.", what, c.task.Try, detail(err))))
 }
 
 // The stages of a check, as metrics and reasons name them.

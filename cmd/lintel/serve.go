@@ -331,8 +331,9 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 		Worker: &worker.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: worker.NewApprovals(app.client, mirrors, jobs),
 			Jobs: jobs, Cache: cache, Alarm: alarm,
-			Remotes: outside.For, PreviewSummary: func(p *report.FleetPreview) string { return output.FleetPreview(p, worker.MaxSummary) },
-			Pace: app.client, Patience: patience,
+			Remotes:        outside.For,
+			PreviewSummary: func(p *report.FleetPreview) string { return output.FleetPreview(p, worker.MaxSummary) },
+			Pace:           app.client, Patience: patience,
 			Fitness: &worker.Fitness{Folders: map[string]string{"LINTEL_DATA_DIR": dataDir, "LINTEL_DATA_DIR/mirrors": repositories,
 				"LINTEL_DATA_DIR/cache": cache, "LINTEL_DATA_DIR/sources": filepath.Join(dataDir, "sources"), "TMPDIR": os.TempDir()}},
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
