@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -271,12 +272,20 @@ func (g *Graph) manifest(j job, data []byte, out *facts) {
 		return
 	}
 	key := g.scope + " " + j.id + " " + j.path
-	found, known := env.Get[facts](g.Memory(), wordsTable, key, nil)
+	found, known := env.Get[[relations][]string](g.Memory(), wordsTable, key, nil)
 	if !known {
-		g.words(j.path, data, &found)
+		var own facts
+		g.words(j.path, data, &own)
+		for r, m := range own {
+			found[r] = slices.Sorted(maps.Keys(m))
+		}
 		env.Put(g.Memory(), wordsTable, key, nil, found)
 	}
-	out.merge(&found)
+	for r, keys := range found {
+		for _, key := range keys {
+			out.add(relation(r), key, j.path)
+		}
+	}
 }
 
 // words records the words in a file for Mentions.
