@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -91,25 +90,20 @@ func (f Fact) Count() int { return len(f.Items) + f.Further }
 // Total is a row of the table of policies.
 type Total struct {
 	ID, Policy, Title, Severity, Action string
-	States                              [view.Excepted + 1]int // number of findings by state
+	States                              sums
 }
 
-// Column is a column of the table of policies.
-type Column struct {
-	Name  string
-	State view.State
-}
+// sums are numbers of findings by state.
+type sums = [view.Excepted + 1]int
 
-// Columns returns the columns of the table of policies that have any findings, without the first one for blocking
-// findings.
-func (p *Page) Columns() (list []Column) {
-	for _, c := range []Column{{"Waiting", view.Pending}, {"Not blocking", view.Warning}, {"In the base", view.Before},
-		{"Excepted", view.Excepted}} {
-		if slices.ContainsFunc(p.Totals, func(t Total) bool { return t.States[c.State] > 0 }) {
-			list = append(list, c)
+// sums counts the findings of all policies. The table of policies has columns for the states that there are.
+func (p *Page) sums() (all sums) {
+	for _, t := range p.Totals {
+		for i, n := range t.States {
+			all[i] += n
 		}
 	}
-	return list
+	return all
 }
 
 // Note is a sentence, and the place that it is about.
@@ -253,9 +247,9 @@ func (p *Page) Write(w io.Writer) error {
 	return execute(w, "page.html", struct {
 		*Page
 		common
-		Sections []pageSection
-		Has      []Column
-	}{&whole, p.Frame.common(p.Verdict), p.sections(), p.Columns()})
+		All  *Page // before it was divided
+		Sums sums
+	}{&whole, p.Frame.common(p.Verdict), p, p.sums()})
 }
 
 // Frame is the header of a page.
@@ -286,7 +280,7 @@ func (f *Frame) common(title string) common {
 
 func execute(w io.Writer, name string, data any) error {
 	t, err := template.New(name).Funcs(template.FuncMap{"count": report.Count, "code": codeTable, "diff": diffTable,
-		"place": placeOf, "names": codeNames, "lower": strings.ToLower,
+		"place": placeOf, "names": codeNames, "sum": func(a, b int) int { return a + b },
 		"words":        func(conclusion string) string { return strings.ReplaceAll(conclusion, "_", " ") },
 		"imageColumns": func() []string { return []string{"From", "To", "Where"} },
 	}).ParseFS(assets, "assets/parts.html", "assets/"+name)
@@ -304,34 +298,6 @@ func inlinePolicy(style, script []byte) string {
 	}
 	return "default-src 'none'; style-src " + digest(style) + "; script-src " + digest(script) +
 		"; base-uri 'none'; form-action 'none'"
-}
-
-type pageSection struct{ Title, ID string }
-
-// sections returns the sections of the page, for its table of contents.
-func (p *Page) sections() (list []pageSection) {
-	add := func(n int, name, id string) {
-		if n > 0 {
-			list = append(list, pageSection{fmt.Sprintf("%s (%d)", name, n), id})
-		}
-	}
-	add(len(p.Errors), "Errors", "errors")
-	add(len(p.NotChecked), view.CausesTitle, "not-checked")
-	found := 0
-	for _, g := range p.Groups {
-		found += len(g.Findings)
-	}
-	add(found, "Findings", "findings")
-	add(len(p.Clusters), "Changes", "clusters")
-	add(len(p.Bumps), "Versions", "versions")
-	add(len(p.Changes), "Differences", "differences")
-	add(len(p.Images), "Images", "images")
-	add(len(p.Exceptions)+len(p.Cleanup), "Exceptions", "exceptions")
-	if p.Preview != nil {
-		list = append(list, pageSection{"Preview", "preview"})
-	}
-	add(len(p.Warnings), "Warnings", "warnings")
-	return list
 }
 
 // Message is a page with one message, such as an error or the result of a sign-in.

@@ -209,9 +209,9 @@ func (p *Page) WritePart(w io.Writer, name string) error {
 			Kind                          string
 			List, Totals                  any
 			Part, Heading, Whole, Verdict string
-			Has                           []Column
+			Sums                          sums
 		}{&p.Frame, p.Frame.common(of.heading), reflect.TypeOf(of.list).Elem().Name(), of.list, of.list, of.name, of.heading,
-			strings.TrimSuffix(p.Parts, "/"), p.Verdict, p.Columns()})
+			strings.TrimSuffix(p.Parts, "/"), p.Verdict, p.sums()})
 	}
 	return ErrNoPart
 }
