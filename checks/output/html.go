@@ -47,7 +47,7 @@ func PageOf(r *report.Report, o PageOptions) *Page {
 	if !view.NeedTotals(list) {
 		p.Totals = nil
 	}
-	p.Exceptions, p.Bumps = report.Mapped(r.Exceptions, b.exception), report.Mapped(r.Bumps, b.bump)
+	p.of, p.Exceptions, p.Bumps = b, r.Exceptions, report.Mapped(r.Bumps, b.bump)
 	for _, u := range r.Cleanup {
 		p.Cleanup = append(p.Cleanup, Note{Where: b.at(u.Path, u.Line), Text: shown(u.Name + " " + view.CleanupWords(&u))})
 	}

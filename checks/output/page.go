@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -46,12 +47,14 @@ type Page struct {
 
 	NotChecked []Note
 	Warnings   []Note
-	Exceptions []Exception
+	Exceptions []report.Exception // of the change, and objects that wait for approval like these
 	Cleanup    []Note
 	Bumps      []Bump
 	Preview    *Preview
 	Work       string
 	Command    string // shows the same on a laptop
+
+	of *pageOf // what its templates ask; nil without a report
 }
 
 // Link is a text with the address that it leads to: of http or https, or a path on the same host. A link with another
@@ -183,23 +186,9 @@ type ClusterRow []Cell
 // Cell is a cell of a table, with the name of its column.
 type Cell struct{ Column, Text string }
 
-// Exception is an exception of the change, or an object that waits for approval like an exception.
-type Exception struct {
-	Name, State, Mark string // Mark is the state in words
-	Where             Link
-	Facts             []string
-}
-
 // Bump is a root with new versions of external sources.
 type Bump struct {
-	Root    string
-	Moved   []Note
-	Links   []Link
-	Counts  string
-	Images  []string
-	Care    []string
-	Added   []string
-	Removed []string
+	report.Bump
 	Changed []Change
 	Rest    []Link // parts with further ones
 }
@@ -209,15 +198,8 @@ type Preview struct {
 	Intro    string
 	Items    []Note
 	Warnings []Note
-	Rows     []PreviewRow
+	Rows     []report.PreviewFinding
 	LeftOut  string
-}
-
-// PreviewRow is a place for which the rules give another result after the merge.
-type PreviewRow struct {
-	Effect, Rule, Becomes string
-	Resource, More        string // one of the resources, and the number of others
-	Where                 Link
 }
 
 // Asset is a file that pages need.
@@ -249,7 +231,7 @@ func (p *Page) Write(w io.Writer) error {
 		common
 		All  *Page // before it was divided
 		Sums sums
-	}{&whole, p.Frame.common(p.Verdict), p, p.sums()})
+	}{&whole, p.Frame.common(p.Verdict), p, p.sums()}, p.of)
 }
 
 // Frame is the header of a page.
@@ -278,11 +260,16 @@ func (f *Frame) common(title string) common {
 		f.Static + style.Name, f.Static + script.Name, f.Static + asset("icon.svg", "").Name}
 }
 
-func execute(w io.Writer, name string, data any) error {
+func execute(w io.Writer, name string, data any, of *pageOf) error {
+	of = cmp.Or(of, &pageOf{report: &report.Report{}})
 	t, err := template.New(name).Funcs(template.FuncMap{"count": report.Count, "code": codeTable, "diff": diffTable,
 		"place": placeOf, "names": codeNames, "sum": func(a, b int) int { return a + b },
 		"words":        func(conclusion string) string { return strings.ReplaceAll(conclusion, "_", " ") },
 		"imageColumns": func() []string { return []string{"From", "To", "Where"} },
+		"at":           of.at, "exceptionFacts": of.exceptionFacts, "links": linksOf, "shown": shown,
+		"versions": view.Versions, "counts": view.BumpCounts, "care": view.CareWords, "imageWords": view.ImageWords,
+		"resources": func(list []report.Resource) []string { return each(view.ResourceNames(list)) },
+		"title":     view.Title, "becomes": view.Becomes, "previewed": view.PreviewResources,
 	}).ParseFS(assets, "assets/parts.html", "assets/"+name)
 	if err != nil {
 		return fmt.Errorf("the page's template: %w", err)
@@ -312,7 +299,7 @@ func (m *Message) Write(w io.Writer) error {
 	return execute(w, "message.html", struct {
 		*Message
 		common
-	}{m, m.Frame.common(m.Heading)})
+	}{m, m.Frame.common(m.Heading)}, nil)
 }
 
 // outside is a file of another git repository.
