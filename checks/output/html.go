@@ -75,17 +75,18 @@ type pageOf struct {
 }
 
 // at returns a place of the head with its address. A place outside of the repository has no address.
-func (b *pageOf) at(path string, n int) Link { return place(path, n, ownAddress(b.o.BlobURL, path, n)) }
+func (b *pageOf) at(path string, n int) Link { return Place(path, n, ownAddress(b.o.BlobURL, path, n)) }
 
 // rule returns the place of a policy or rule, at the commit of the rules.
 func (b *pageOf) rule(path string, n int) Link {
-	return place(path, n, address(b.o.PolicyURL, path, max(n, 1)))
+	return Place(path, n, address(b.o.PolicyURL, path, max(n, 1)))
 }
 
 // base returns the address of a line at the merge base.
 func (b *pageOf) base(path string, n int) string { return ownAddress(b.o.BaseURL, path, n) }
 
-func place(path string, n int, address string) Link {
+// Place returns a place with its address; an empty link without a path.
+func Place(path string, n int, address string) Link {
 	if path == "" {
 		return Link{}
 	}
