@@ -34,13 +34,7 @@ func PageOf(r *report.Report, o PageOptions) *Page {
 		State: string(r.Conclusion), Verdict: shown(view.Verdict(r)), Counts: shown(view.Breakdown(r)), Work: shown(view.Work(r)),
 		Command: shown(o.Command), Facts: append(slices.Clone(o.Facts), b.facts()...),
 		Errors: b.notes(r.Errors), NotChecked: b.causes(), Warnings: b.notes(view.Alone(r.Warnings)),
-	}
-	for _, step := range view.NextActions(r, o.Button, o.Drafts) {
-		runs := slices.DeleteFunc(step, func(run view.Run) bool { return run.Text == "" })
-		for i := range runs {
-			runs[i].Text = shown(runs[i].Text)
-		}
-		p.NextActions = append(p.NextActions, runs)
+		NextActions: view.NextActions(r, o.Button, o.Drafts),
 	}
 	list := view.ByPlace(r.Findings)
 	p.Groups, p.Totals = b.groups(list)
@@ -134,14 +128,7 @@ func (b *pageOf) causes() (list []Note) {
 	return list
 }
 
-func (b *pageOf) facts() (list []Fact) {
-	add := func(label string, code bool, names []string) {
-		if len(names) > 0 {
-			items := report.Mapped(names, func(name string) Link { return Link{Text: shown(name)} })
-			list = append(list, Fact{Label: label, Code: code, Items: items})
-		}
-	}
-	add("Clusters", false, b.report.Clusters)
+func (b *pageOf) facts() []Fact {
 	roots := report.Mapped(b.report.Bumps, func(b report.Bump) string { return b.Root })
 	for i := range b.report.Findings {
 		roots = append(roots, b.report.Findings[i].Roots...)
@@ -150,8 +137,10 @@ func (b *pageOf) facts() (list []Fact) {
 		roots = append(roots, b.report.Differences[i].Roots...)
 	}
 	slices.Sort(roots)
-	add("Rendered by", true, slices.Compact(roots))
-	return list
+	name := func(s string) Link { return Link{Text: shown(s)} }
+	return report.Kept([]Fact{{Label: "Clusters", Items: report.Mapped(b.report.Clusters, name)},
+		{Label: "Rendered by", Code: true, Items: report.Mapped(slices.Compact(roots), name)}},
+		func(f Fact) bool { return len(f.Items) > 0 })
 }
 
 // id returns an anchor that is the same in later checks of the same thing.
