@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Repo addresses a repository within an installation of the App. Owner and Name may be outdated after a
@@ -83,8 +85,8 @@ type CheckRun struct {
 	Title       string
 	Summary     string // markdown; cut to GitHub's limit with a count, see Fit
 	Text        string
-	Annotations []Annotation // any number; sent in batches of 50
-	Actions     []Action     // at most 3
+	Annotations []report.Annotation // any number; sent in batches of 50
+	Actions     []Action            // at most 3
 }
 
 // The levels of an annotation.
@@ -93,19 +95,6 @@ const (
 	LevelWarning = "warning"
 	LevelFailure = "failure"
 )
-
-// Annotation is a note on lines of a file.
-type Annotation struct {
-	Path        string
-	StartLine   int
-	EndLine     int
-	StartColumn int // only sent when StartLine equals EndLine
-	EndColumn   int
-	Level       string
-	Title       string
-	Message     string
-	RawDetails  string
-}
 
 // Action is a button on a check run: GitHub allows 20, 40 and 20 characters.
 type Action struct{ Label, Description, Identifier string }
