@@ -99,14 +99,6 @@ const (
 // Action is a button on a check run: GitHub allows 20, 40 and 20 characters.
 type Action struct{ Label, Description, Identifier string }
 
-// Suggestion is lines of a pull request's head with others in their place, which people can commit.
-type Suggestion struct {
-	Path               string
-	StartLine, EndLine int
-	Was, Lines         []string
-	Why                string // markdown
-}
-
 // MaxSuggestions is how many suggestions of the App a pull request has at most.
 const MaxSuggestions = 30
 
@@ -176,7 +168,7 @@ type Client interface {
 
 	// Suggest makes a list the App's suggestions on a pull request. left is how many were too many. It is a *NotGranted
 	// where the App may not post them.
-	Suggest(ctx context.Context, repo Repo, number int, headSHA string, list []Suggestion) (left int, err error)
+	Suggest(ctx context.Context, repo Repo, number int, headSHA string, list []report.Replacement) (left int, err error)
 
 	FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery, error)
 	Redeliver(ctx context.Context, id int64) error

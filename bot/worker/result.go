@@ -321,11 +321,7 @@ func (c *check) suggest(ctx context.Context, rep *report.Report) (says string, f
 	if !rep.Suggest || c.pr == nil {
 		return "", false
 	}
-	var list []forge.Suggestion
-	for _, s := range output.Suggestions(rep) {
-		list = append(list, forge.Suggestion(s))
-	}
-	left, err := c.Client.Suggest(ctx, c.repo, c.pr.Number, c.head, list)
+	left, err := c.Client.Suggest(ctx, c.repo, c.pr.Number, c.head, output.Suggestions(rep))
 	var lacks *forge.NotGranted
 	switch {
 	case errors.As(err, &lacks):

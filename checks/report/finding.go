@@ -290,3 +290,11 @@ type Annotation struct {
 	StartLine, EndLine, StartColumn, EndColumn int
 	Level, Title, Message                      string // as GitHub names the level: failure, warning or notice
 }
+
+// Replacement replaces lines of a file of the head with others.
+type Replacement struct {
+	Path               string
+	StartLine, EndLine int
+	Was, Lines         []string
+	Why                string // the findings that it is for, in GitHub's Markdown
+}
