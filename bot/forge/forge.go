@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Repo addresses a repository within an installation of the App. Owner and Name may be outdated after a
@@ -83,8 +85,8 @@ type CheckRun struct {
 	Title       string
 	Summary     string // markdown; cut to GitHub's limit with a count, see Fit
 	Text        string
-	Annotations []Annotation // any number; sent in batches of 50
-	Actions     []Action     // at most 3
+	Annotations []report.Annotation // any number; sent in batches of 50
+	Actions     []Action            // at most 3
 }
 
 // The levels of an annotation.
@@ -94,29 +96,8 @@ const (
 	LevelFailure = "failure"
 )
 
-// Annotation is a note on lines of a file.
-type Annotation struct {
-	Path        string
-	StartLine   int
-	EndLine     int
-	StartColumn int // only sent when StartLine equals EndLine
-	EndColumn   int
-	Level       string
-	Title       string
-	Message     string
-	RawDetails  string
-}
-
 // Action is a button on a check run: GitHub allows 20, 40 and 20 characters.
 type Action struct{ Label, Description, Identifier string }
-
-// Suggestion is lines of a pull request's head with others in their place, which people can commit.
-type Suggestion struct {
-	Path               string
-	StartLine, EndLine int
-	Was, Lines         []string
-	Why                string // markdown
-}
 
 // MaxSuggestions is how many suggestions of the App a pull request has at most.
 const MaxSuggestions = 30
@@ -187,7 +168,7 @@ type Client interface {
 
 	// Suggest makes a list the App's suggestions on a pull request. left is how many were too many. It is a *NotGranted
 	// where the App may not post them.
-	Suggest(ctx context.Context, repo Repo, number int, headSHA string, list []Suggestion) (left int, err error)
+	Suggest(ctx context.Context, repo Repo, number int, headSHA string, list []report.Replacement) (left int, err error)
 
 	FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery, error)
 	Redeliver(ctx context.Context, id int64) error

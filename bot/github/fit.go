@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // GitHub's limits of a check run (https://docs.github.com/en/rest/checks/runs#create-a-check-run). The
@@ -22,7 +23,7 @@ const (
 // line with a count of what was left out, annotations with usable positions.
 // Annotations that cannot be posted (no path, or beyond MaxAnnotations) are counted in the summary.
 func Fit(run forge.CheckRun) forge.CheckRun {
-	var annotations []forge.Annotation
+	var annotations []report.Annotation
 	unplaced := 0
 	for _, a := range run.Annotations {
 		fitted, ok := FitAnnotation(a)
@@ -126,7 +127,7 @@ func fenceOf(line string) string {
 
 // FitAnnotation returns an annotation that GitHub accepts: lines from 1 and in order, columns only as a pair
 // on a single line, texts within their limits, a known level. It is false without a path.
-func FitAnnotation(a forge.Annotation) (forge.Annotation, bool) {
+func FitAnnotation(a report.Annotation) (report.Annotation, bool) {
 	a.Path = strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(a.Path), "./"), "/")
 	if a.Path == "" || !utf8.ValidString(a.Path) || strings.ContainsRune(a.Path, 0) {
 		return a, false
@@ -148,7 +149,6 @@ func FitAnnotation(a forge.Annotation) (forge.Annotation, bool) {
 			a.Message = "(no message)"
 		}
 	}
-	a.RawDetails = cutBytes(clean(a.RawDetails), MaxMessage)
 	return a, true
 }
 

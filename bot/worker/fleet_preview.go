@@ -277,7 +277,7 @@ func (o *fleetPreview) conclude(ctx context.Context, conclusion report.Conclusio
 }
 
 // annotations returns for each policy of the pull request its effect on other repositories.
-func (o *fleetPreview) annotations(out *report.FleetPreview) (list []forge.Annotation) {
+func (o *fleetPreview) annotations(out *report.FleetPreview) (list []report.Annotation) {
 	for _, p := range out.Policies() {
 		_, path, ok := strings.Cut(p.Path, "@"+o.head+"//") // as package rules has files of other repositories
 		if !ok || p.PreviewCounts == (report.PreviewCounts{}) {
@@ -285,8 +285,8 @@ func (o *fleetPreview) annotations(out *report.FleetPreview) (list []forge.Annot
 		}
 		words := "Once this is merged: policy " + p.Policy + ": " + p.PreviewCounts.Words() + " in " +
 			report.Count(p.Roots, "other repository", "other repositories")
-		list = append(list, annotation(output.ProblemAnnotation(report.Problem{Path: path, Line: p.Line, Message: words}, view.Notice,
-			"Other repositories")))
+		list = append(list, output.ProblemAnnotation(report.Problem{Path: path, Line: p.Line, Message: words}, view.Notice,
+			"Other repositories"))
 	}
 	return list
 }

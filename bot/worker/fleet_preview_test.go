@@ -147,7 +147,7 @@ func TestFleetPreviewHidesPrivateRepositories(t *testing.T) {
 		run.Title != "Once merged: 6 new failures in 3 repositories of 3" {
 		t.Errorf("%+v (%v)", run, err)
 	}
-	want := []forge.Annotation{{Path: "policies/p.yaml", StartLine: 3, EndLine: 3, Level: forge.LevelNotice, Title: "Other repositories",
+	want := []report.Annotation{{Path: "policies/p.yaml", StartLine: 3, EndLine: 3, Level: forge.LevelNotice, Title: "Other repositories",
 		Message: "Once this is merged: policy p: 3 new failures in 3 other repositories"}}
 	if diff := cmp.Diff(want, run.Annotations); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -66,10 +66,8 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 			Identifier: github.DraftAction}}
 	}
 
-	list, left := output.Annotations(rep)
-	for _, a := range list {
-		c.run.Annotations = append(c.run.Annotations, annotation(a))
-	}
+	var left int
+	c.run.Annotations, left = output.Annotations(rep)
 	c.run.Summary += output.Unannotated(len(c.run.Annotations), left, c.page) + suggestions
 	if c.nameless {
 		c.run.Summary += "\n" + results.Nameless + ".\n"
@@ -134,12 +132,6 @@ func found(rep *report.Report) (list []string) {
 	}
 	slices.Sort(list)
 	return list
-}
-
-// annotation is a note on lines of a file as GitHub takes it.
-func annotation(a output.Annotation) forge.Annotation {
-	return forge.Annotation{Path: a.Path, StartLine: a.StartLine, EndLine: a.EndLine, StartColumn: a.StartColumn,
-		EndColumn: a.EndColumn, Level: string(a.Level), Title: a.Title, Message: a.Message}
 }
 
 // settingsTimeout bounds what a check waits to hear whether its repository is private.
@@ -329,11 +321,7 @@ func (c *check) suggest(ctx context.Context, rep *report.Report) (says string, f
 	if !rep.Suggest || c.pr == nil {
 		return "", false
 	}
-	var list []forge.Suggestion
-	for _, s := range output.Suggestions(rep) {
-		list = append(list, forge.Suggestion(s))
-	}
-	left, err := c.Client.Suggest(ctx, c.repo, c.pr.Number, c.head, list)
+	left, err := c.Client.Suggest(ctx, c.repo, c.pr.Number, c.head, output.Suggestions(rep))
 	var lacks *forge.NotGranted
 	switch {
 	case errors.As(err, &lacks):
