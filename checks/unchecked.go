@@ -186,7 +186,7 @@ func (p *pairs) foreign(file string) error {
 			"it is not checked")
 		return nil
 	case !roots.Hidden(file) || strings.HasPrefix(file, ".github/") || !graph.IsManifestName(file) ||
-		set.Deploys(file) || set.Named(file) || set.PolicyTests().Of(file) != "":
+		set.Deploys(file) || set.Named(file) || set.PolicyTests().Of(file) != "" || set.PolicyTests().Hides(file):
 		return nil
 	}
 	resources, _, _, err := p.sides.Head.Renderer.Manifest(file)

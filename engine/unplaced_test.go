@@ -88,7 +88,9 @@ func TestUnplaced(t *testing.T) {
 		"CEL, selector": {valid(
 			"ValidatingPolicy", "namespaceSelector: {matchLabels: {a: b}}, ", violated), engine.Unknown},
 		"CEL, selector by name": {valid(
-			"ValidatingPolicy", "namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: b}}, ", holds), engine.Unknown},
+			"ValidatingPolicy", "namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: b}}, ", violated), engine.Unknown},
+		"CEL, selector, holds either way": {valid(
+			"ValidatingPolicy", "namespaceSelector: {matchLabels: {a: b}}, ", holds), engine.Pass},
 		"CEL, namespaceObject": {valid(
 			"ValidatingPolicy", "", "namespaceObject.metadata.labels['a'] == 'b'"), engine.Unknown},
 		"CEL, some namespace": {valid("ValidatingPolicy", "", "namespaceObject != null"), engine.Pass},

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Repo addresses a repository within an installation of the App. Owner and Name may be outdated after a
@@ -85,7 +85,7 @@ type CheckRun struct {
 	Title       string
 	Summary     string // markdown; cut to GitHub's limit with a count, see Fit
 	Text        string
-	Annotations []output.Annotation // any number; sent in batches of 50
+	Annotations []report.Annotation // any number; sent in batches of 50
 	Actions     []Action            // at most 3
 }
 
@@ -161,7 +161,7 @@ type Client interface {
 
 	// Suggest makes a list the App's suggestions on a pull request. left is how many were too many. It is a *NotGranted
 	// where the App may not post them.
-	Suggest(ctx context.Context, repo Repo, number int, headSHA string, list []output.Suggestion) (left int, err error)
+	Suggest(ctx context.Context, repo Repo, number int, headSHA string, list []report.Replacement) (left int, err error)
 
 	FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery, error)
 	Redeliver(ctx context.Context, id int64) error

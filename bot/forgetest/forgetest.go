@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
-	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // GitHub implements methods of github.Client with the data in its fields. A test sets the fields between calls. It is
@@ -30,7 +30,7 @@ type GitHub struct {
 	Teams       map[string][]string            // members by team, as org/slug
 	Lost        []forge.Delivery               // deliveries that failed
 	Runs        []forge.CheckRun               // oldest first; the run with an ID is at index ID-1
-	Suggestions []output.Suggestion            // of every pull request
+	Suggestions []report.Replacement           // of every pull request
 	// Left is what an installation has left of its hourly limit. Nil: it is not known.
 	Left func(installation int64) (forge.Budget, bool)
 
@@ -213,7 +213,7 @@ func (g *GitHub) Publish(_ context.Context, _ forge.Repo, run *forge.CheckRun) e
 }
 
 // Suggest is as github.Client has it, except that it accepts any lines.
-func (g *GitHub) Suggest(_ context.Context, _ forge.Repo, _ int, _ string, list []output.Suggestion) (int, error) {
+func (g *GitHub) Suggest(_ context.Context, _ forge.Repo, _ int, _ string, list []report.Replacement) (int, error) {
 	if err := g.call("Suggest", list); err != nil {
 		return 0, err
 	}

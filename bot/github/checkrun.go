@@ -11,7 +11,7 @@ import (
 	gh "github.com/google/go-github/v62/github"
 
 	"github.com/lintel-bot/lintel/bot/forge"
-	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // CheckRuns returns this App's check runs for a commit, newest first, without annotations. It returns a *Gone for a
@@ -167,7 +167,7 @@ func (p *publication) publish(ctx context.Context) error {
 }
 
 // finish sends the final state, with less text each time that GitHub rejects it.
-func (p *publication) finish(ctx context.Context, todo []output.Annotation) error {
+func (p *publication) finish(ctx context.Context, todo []report.Annotation) error {
 	least := gh.UpdateCheckRunOptions{Status: &p.run.Status, Conclusion: optional(p.run.Conclusion)}
 	full := least
 	full.Output, full.DetailsURL = p.output(todo), optional(p.run.DetailsURL)
@@ -261,7 +261,7 @@ func (p *publication) choose(runs []*gh.CheckRun) (found *gh.CheckRun, leftover 
 }
 
 // partial returns a request with a batch of annotations that leaves the run unfinished.
-func (p *publication) partial(batch []output.Annotation) (opts gh.UpdateCheckRunOptions) {
+func (p *publication) partial(batch []report.Annotation) (opts gh.UpdateCheckRunOptions) {
 	opts.Output = &gh.CheckRunOutput{
 		Title:       gh.String(orName(p.run.Title, runName)),
 		Summary:     gh.String(fmt.Sprintf("%d annotations are being written …", len(p.run.Annotations))),
@@ -273,7 +273,7 @@ func (p *publication) partial(batch []output.Annotation) (opts gh.UpdateCheckRun
 	return opts
 }
 
-func (p *publication) output(batch []output.Annotation) *gh.CheckRunOutput {
+func (p *publication) output(batch []report.Annotation) *gh.CheckRunOutput {
 	if p.run.Title == "" && p.run.Summary == "" && p.run.Text == "" && len(batch) == 0 {
 		return nil
 	}
@@ -292,11 +292,11 @@ func orName(s, name string) string {
 	return s
 }
 
-func annotations(batch []output.Annotation) []*gh.CheckRunAnnotation {
+func annotations(batch []report.Annotation) []*gh.CheckRunAnnotation {
 	var out []*gh.CheckRunAnnotation
 	for _, a := range batch {
 		c := &gh.CheckRunAnnotation{Path: gh.String(a.Path), StartLine: gh.Int(a.StartLine), EndLine: gh.Int(a.EndLine),
-			AnnotationLevel: gh.String(string(a.Level)), Message: gh.String(a.Message), Title: optional(a.Title)}
+			AnnotationLevel: gh.String(a.Level), Message: gh.String(a.Message), Title: optional(a.Title)}
 		if a.StartColumn > 0 {
 			c.StartColumn, c.EndColumn = gh.Int(a.StartColumn), gh.Int(a.EndColumn)
 		}

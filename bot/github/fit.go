@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/bot/forge"
-	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
@@ -25,7 +25,7 @@ const (
 // line with a count of what was left out, annotations with usable positions.
 // Annotations that cannot be posted (no path, or beyond MaxAnnotations) are counted in the summary.
 func Fit(run forge.CheckRun) forge.CheckRun {
-	var annotations []output.Annotation
+	var annotations []report.Annotation
 	unplaced := 0
 	for _, a := range run.Annotations {
 		fitted, ok := FitAnnotation(a)
@@ -129,7 +129,7 @@ func fenceOf(line string) string {
 
 // FitAnnotation returns an annotation that GitHub accepts: lines from 1 and in order, columns only as a pair
 // on a single line, texts within their limits, a known level. It is false without a path.
-func FitAnnotation(a output.Annotation) (output.Annotation, bool) {
+func FitAnnotation(a report.Annotation) (report.Annotation, bool) {
 	a.Path = strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(a.Path), "./"), "/")
 	if a.Path == "" || !utf8.ValidString(a.Path) || strings.ContainsRune(a.Path, 0) {
 		return a, false
@@ -139,8 +139,8 @@ func FitAnnotation(a output.Annotation) (output.Annotation, bool) {
 	if a.StartLine != a.EndLine || a.StartColumn < 1 || a.EndColumn < a.StartColumn {
 		a.StartColumn, a.EndColumn = 0, 0
 	}
-	if !slices.Contains([]view.Level{view.Notice, view.Warn, view.Failure}, a.Level) {
-		a.Level = view.Warn
+	if !slices.Contains([]string{string(view.Notice), string(view.Warn), string(view.Failure)}, a.Level) {
+		a.Level = string(view.Warn)
 	}
 	a.Title = FitTitle(a.Title)
 	a.Message = cutBytes(clean(a.Message), MaxMessage)

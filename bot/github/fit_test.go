@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lintel-bot/lintel/bot/forge"
-	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 func TestFitText(t *testing.T) {
@@ -49,30 +49,30 @@ func itoa(n int) string {
 func TestFitAnnotation(t *testing.T) {
 	long := strings.Repeat("ü", 70000)
 	for name, tt := range map[string]struct {
-		in, want output.Annotation
+		in, want report.Annotation
 		ok       bool
 	}{
-		"as it is": {output.Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, EndColumn: 4, Level: "failure",
+		"as it is": {report.Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, EndColumn: 4, Level: "failure",
 			Message: "m"},
-			output.Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, EndColumn: 4, Level: "failure", Message: "m"}, true},
-		"columns on several lines": {output.Annotation{Path: "a", StartLine: 2, EndLine: 3, StartColumn: 3, EndColumn: 4,
+			report.Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, EndColumn: 4, Level: "failure", Message: "m"}, true},
+		"columns on several lines": {report.Annotation{Path: "a", StartLine: 2, EndLine: 3, StartColumn: 3, EndColumn: 4,
 			Level: "notice", Message: "m"},
-			output.Annotation{Path: "a", StartLine: 2, EndLine: 3, Level: "notice", Message: "m"}, true},
-		"half a pair of columns": {output.Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, Level: "notice",
+			report.Annotation{Path: "a", StartLine: 2, EndLine: 3, Level: "notice", Message: "m"}, true},
+		"half a pair of columns": {report.Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, Level: "notice",
 			Message: "m"},
-			output.Annotation{Path: "a", StartLine: 2, EndLine: 2, Level: "notice", Message: "m"}, true},
-		"lines": {output.Annotation{Path: "./a", StartLine: -1, EndLine: -5, Level: "error", Message: "m"},
-			output.Annotation{Path: "a", StartLine: 1, EndLine: 1, Level: "warning", Message: "m"}, true},
-		"no message": {output.Annotation{Path: "/a", StartLine: 1, EndLine: 1, Level: "notice", Title: "t", Message: " \n"},
-			output.Annotation{Path: "a", StartLine: 1, EndLine: 1, Level: "notice", Title: "t", Message: "t"}, true},
-		"no path": {output.Annotation{Path: " ", Message: "m"}, output.Annotation{Message: "m"}, false},
+			report.Annotation{Path: "a", StartLine: 2, EndLine: 2, Level: "notice", Message: "m"}, true},
+		"lines": {report.Annotation{Path: "./a", StartLine: -1, EndLine: -5, Level: "error", Message: "m"},
+			report.Annotation{Path: "a", StartLine: 1, EndLine: 1, Level: "warning", Message: "m"}, true},
+		"no message": {report.Annotation{Path: "/a", StartLine: 1, EndLine: 1, Level: "notice", Title: "t", Message: " \n"},
+			report.Annotation{Path: "a", StartLine: 1, EndLine: 1, Level: "notice", Title: "t", Message: "t"}, true},
+		"no path": {report.Annotation{Path: " ", Message: "m"}, report.Annotation{Message: "m"}, false},
 	} {
 		got, ok := FitAnnotation(tt.in)
 		if diff := cmp.Diff(tt.want, got); diff != "" || ok != tt.ok {
 			t.Errorf("%s: %v (-want +got):\n%s", name, ok, diff)
 		}
 	}
-	got, _ := FitAnnotation(output.Annotation{Path: "a", Title: long, Message: long})
+	got, _ := FitAnnotation(report.Annotation{Path: "a", Title: long, Message: long})
 	if utf8.RuneCountInString(got.Title) > MaxTitle || len(got.Message) > MaxMessage ||
 		!utf8.ValidString(got.Message) {
 		t.Error("long texts")
@@ -83,9 +83,9 @@ func TestFitAnnotation(t *testing.T) {
 }
 
 func TestFitRun(t *testing.T) {
-	run := forge.CheckRun{Title: "a\n b", Summary: "s", Annotations: make([]output.Annotation, MaxAnnotations+5)}
+	run := forge.CheckRun{Title: "a\n b", Summary: "s", Annotations: make([]report.Annotation, MaxAnnotations+5)}
 	for i := range run.Annotations {
-		run.Annotations[i] = output.Annotation{Path: "p", Message: "m"}
+		run.Annotations[i] = report.Annotation{Path: "p", Message: "m"}
 	}
 	run.Annotations[0].Path = ""
 	got := Fit(run)

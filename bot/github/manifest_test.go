@@ -16,7 +16,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/githubtest"
-	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // The manifest for people who register the App by hand is the one that the page posts. UPDATE_MANIFEST=1 writes it.
@@ -136,7 +136,7 @@ func callAll(t *testing.T, client *Client, head string, number int) {
 				ExternalID: "x"})
 		},
 		"Suggest": func(ctx context.Context) {
-			_, _ = client.Suggest(ctx, repo, number, head, []output.Suggestion{suggestion("a.yaml", 1, 1, "a: 3")})
+			_, _ = client.Suggest(ctx, repo, number, head, []report.Replacement{suggestion("a.yaml", 1, 1, "a: 3")})
 		},
 		"Present": func(ctx context.Context) { _, _ = client.Present(ctx, repo) },
 		"MayRead": func(ctx context.Context) {

@@ -19,7 +19,7 @@ import (
 	"github.com/golang-jwt/jwt/v4"
 
 	"github.com/lintel-bot/lintel/bot/forge"
-	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const (
@@ -259,10 +259,10 @@ func (h *hub) apply(w http.ResponseWriter, r *http.Request, run *hubRun) bool {
 	return true
 }
 
-func manyAnnotations(n int) []output.Annotation {
-	out := make([]output.Annotation, n)
+func manyAnnotations(n int) []report.Annotation {
+	out := make([]report.Annotation, n)
 	for i := range out {
-		out[i] = output.Annotation{Path: "a.yaml", StartLine: i + 1, EndLine: i + 1, Level: "failure",
+		out[i] = report.Annotation{Path: "a.yaml", StartLine: i + 1, EndLine: i + 1, Level: "failure",
 			Message: fmt.Sprintf("finding %d", i)}
 	}
 	return out

@@ -15,7 +15,7 @@ import (
 	gh "github.com/google/go-github/v62/github"
 
 	"github.com/lintel-bot/lintel/bot/forge"
-	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Suggest makes the App's suggestions on a pull request equal to a list. GitHub accepts only suggestions for lines that
@@ -24,7 +24,7 @@ import (
 // answered them. Deleting needs the same permission as posting, and an API that every Enterprise Server has, while
 // resolving a thread needs GraphQL. left is how many suggestions were above the maximum. The error is a
 // *forge.NotGranted if there are suggestions and the App may not post them.
-func (a *Client) Suggest(ctx context.Context, repo forge.Repo, number int, headSHA string, list []output.Suggestion,
+func (a *Client) Suggest(ctx context.Context, repo forge.Repo, number int, headSHA string, list []report.Replacement,
 ) (left int, err error) {
 	what := fmt.Sprintf("suggestions on pull request %d of %s", number, repo)
 	if len(list) > 0 {
@@ -83,8 +83,8 @@ func (a *Client) Suggest(ctx context.Context, repo forge.Repo, number int, headS
 var hunk = regexp.MustCompile(`(?m)^@@ -[0-9,]+ \+([0-9]+)(?:,([0-9]+))? @@`)
 
 // shown returns the suggestions whose lines are on the page of changes, since GitHub accepts comments only there.
-func (a *Client) shown(ctx context.Context, repo forge.Repo, number int, list []output.Suggestion,
-) (out []output.Suggestion, _ error) {
+func (a *Client) shown(ctx context.Context, repo forge.Repo, number int, list []report.Replacement,
+) (out []report.Replacement, _ error) {
 	type lines struct{ from, to int }
 	hunks := map[string][]lines{}
 	err := a.pages(ctx, fmt.Sprintf("files of pull request %d of %s", number, repo),
@@ -116,7 +116,7 @@ type suggested struct {
 	answered bool
 }
 
-func (p suggested) is(s output.Suggestion, body string) bool {
+func (p suggested) is(s report.Replacement, body string) bool {
 	return p.path == s.Path && p.line == s.EndLine && p.mark == markOf(body)
 }
 
@@ -169,7 +169,7 @@ var backticks = regexp.MustCompile("`+")
 // suggestionBody returns a suggestion as the body of a comment: GitHub replaces the commented lines by the lines of the
 // block
 // (https://docs.github.com/en/pull-requests/collaborating-with-pull-requests/reviewing-changes-in-pull-requests/incorporating-feedback-in-your-pull-request).
-func suggestionBody(s output.Suggestion) string {
+func suggestionBody(s report.Replacement) string {
 	fence := "```"
 	for _, run := range backticks.FindAllString(strings.Join(s.Lines, "\n"), -1) {
 		if len(run) >= len(fence) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/githubtest"
-	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // suggestScene returns a pull request that adds a file of 40 lines and edits the fifth line of another one.
@@ -55,13 +55,13 @@ func numbered(n int) string {
 	return b.String()
 }
 
-func suggestion(path string, from, to int, lines ...string) output.Suggestion {
-	return output.Suggestion{Path: path, StartLine: from, EndLine: to, Was: []string{"x"}, Lines: lines, Why: "why"}
+func suggestion(path string, from, to int, lines ...string) report.Replacement {
+	return report.Replacement{Path: path, StartLine: from, EndLine: to, Was: []string{"x"}, Lines: lines, Why: "why"}
 }
 
 func TestSuggest(t *testing.T) {
 	hub, client, repo, head := suggestScene(t)
-	suggest := func(list ...output.Suggestion) int {
+	suggest := func(list ...report.Replacement) int {
 		t.Helper()
 		left, err := client.Suggest(t.Context(), repo, 1, head, list)
 		if err != nil {
@@ -111,7 +111,7 @@ func TestSuggest(t *testing.T) {
 	}
 
 	// At most forge.MaxSuggestions are posted.
-	var many []output.Suggestion
+	var many []report.Replacement
 	for i := range 35 {
 		many = append(many, suggestion("new.yaml", i+1, i+1, "z"))
 	}
@@ -135,10 +135,10 @@ func TestSuggestNeedsThePermission(t *testing.T) {
 	hub, client, repo, head := suggestScene(t)
 	hub.Grant("pull_requests", "read")
 	for _, c := range []struct {
-		list  []output.Suggestion
+		list  []report.Replacement
 		lacks bool
-	}{{nil, false}, {[]output.Suggestion{suggestion("old.yaml", 30, 30, "a")}, false},
-		{[]output.Suggestion{suggestion("new.yaml", 1, 1, "a")}, true}} {
+	}{{nil, false}, {[]report.Replacement{suggestion("old.yaml", 30, 30, "a")}, false},
+		{[]report.Replacement{suggestion("new.yaml", 1, 1, "a")}, true}} {
 		left, err := client.Suggest(t.Context(), repo, 1, head, c.list)
 		var lacks *forge.NotGranted
 		if left != 0 || errors.As(err, &lacks) != c.lacks || err != nil && !c.lacks {

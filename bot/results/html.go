@@ -186,7 +186,7 @@ func (of HTML) Repository(w io.Writer, o *Overview, v View) error {
 		}
 		out.MoreExceptions = o.MoreExceptions
 		for _, n := range o.NotChecked {
-			out.NotChecked = append(out.NotChecked, output.Note{Where: place(blob, n.Path, n.Line),
+			out.NotChecked = append(out.NotChecked, output.Note{Where: output.Place(n.Path, n.Line, blob(n.Path, n.Line)),
 				Text: output.Line(n.Problem().Message)})
 		}
 		if o.MoreNotChecked > 0 {
@@ -221,7 +221,7 @@ func (of HTML) Repository(w io.Writer, o *Overview, v View) error {
 
 // exception says when an exception ends, as it was known when the default branch was checked.
 func exception(e *Exception, checked time.Time, blob func(string, int) string) output.ExceptionRow {
-	row := output.ExceptionRow{Name: output.Line(e.Name), Where: place(blob, e.Path, e.Line)}
+	row := output.ExceptionRow{Name: output.Line(e.Name), Where: output.Place(e.Path, e.Line, blob(e.Path, e.Line))}
 	switch {
 	case e.Never:
 		row.Ends = "never"
@@ -267,17 +267,6 @@ func (of HTML) Organisation(w io.Writer, owner string, repositories []*Summary, 
 		out.Repositories = append(out.Repositories, row)
 	}
 	return out.Write(w)
-}
-
-func place(blob func(string, int) string, file string, line int) output.Link {
-	if file == "" {
-		return output.Link{}
-	}
-	l := output.Link{Text: output.Line(file), Address: blob(file, line)}
-	if line > 0 {
-		l.Text += fmt.Sprintf(":%d", line)
-	}
-	return l
 }
 
 func result(e *Entry, r forge.Repository, name output.Link, v View) output.ResultRow {

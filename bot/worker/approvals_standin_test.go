@@ -17,7 +17,6 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
-	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -147,7 +146,7 @@ func TestApprovalsAtTheStandIn(t *testing.T) {
 			Summary: strings.Repeat("ü line\n", 20000), Text: "text",
 			Actions: []forge.Action{{Label: "Re-run", Description: "Check once more", Identifier: "rerun"}}}
 		for i := range 130 {
-			final.Annotations = append(final.Annotations, output.Annotation{Path: "a.yaml", StartLine: i + 1, EndLine: i + 1,
+			final.Annotations = append(final.Annotations, report.Annotation{Path: "a.yaml", StartLine: i + 1, EndLine: i + 1,
 				StartColumn: 1, EndColumn: 4, Level: "failure", Title: "t", Message: fmt.Sprint("finding ", i)})
 		}
 		// The second write is carried out and its answer lost; the job is done again by another process.

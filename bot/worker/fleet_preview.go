@@ -274,7 +274,7 @@ func (o *fleetPreview) conclude(ctx context.Context, conclusion report.Conclusio
 }
 
 // annotations returns for each policy of the pull request its effect on other repositories.
-func (o *fleetPreview) annotations(out *report.FleetPreview) (list []output.Annotation) {
+func (o *fleetPreview) annotations(out *report.FleetPreview) (list []report.Annotation) {
 	for _, p := range out.Policies() {
 		_, path, ok := strings.Cut(p.Path, "@"+o.head+"//") // as package rules has files of other repositories
 		if !ok || p.PreviewCounts == (report.PreviewCounts{}) {

@@ -17,7 +17,6 @@ import (
 	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/bot/store"
-	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/view"
 )
@@ -149,7 +148,7 @@ func TestFleetPreviewHidesPrivateRepositories(t *testing.T) {
 		run.Title != "Once merged: 6 new failures in 3 repositories of 3" {
 		t.Errorf("%+v (%v)", run, err)
 	}
-	want := []output.Annotation{{Path: "policies/p.yaml", StartLine: 3, EndLine: 3, Level: view.Notice, Title: "Other repositories",
+	want := []report.Annotation{{Path: "policies/p.yaml", StartLine: 3, EndLine: 3, Level: string(view.Notice), Title: "Other repositories",
 		Message: "Once this is merged: policy p: 3 new failures in 3 other repositories"}}
 	if diff := cmp.Diff(want, run.Annotations); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -251,9 +251,11 @@ func missing(list []*render.Resource) func(*render.Resource) bool {
 // the head has a root.
 func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, to *Pair) bool) []*Pair {
 	created, deleted := map[Key][]*Pair{}, map[Key][]*Pair{}
+	var loose []*Pair
 	for _, p := range slices.Concat(list, moved) {
 		switch {
 		case !hasName(p.Resource()):
+			loose = append(loose, p)
 		case p.Operation == admission.Create:
 			created[KeyOf(p.New)] = append(created[KeyOf(p.New)], p)
 		case p.Operation == admission.Delete:
@@ -261,6 +263,7 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 		}
 	}
 	drop := map[*Pair]bool{}
+	dropEqual(loose, stays, drop)
 	deployed := redeployed(created, deleted, drop)
 	for _, byKey := range []map[Key][]*Pair{created, deleted} {
 		for k, list := range byKey {
@@ -285,6 +288,26 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 	}
 	placeless(created, deleted, stays)
 	return report.Kept(list, func(p *Pair) bool { return !drop[p] })
+}
+
+// dropEqual drops resources with generated names that one root removes and another adds unchanged for the same clusters,
+// or that a former root without a deployer leaves to another one.
+func dropEqual(list []*Pair, stays func(roots.Root) bool, drop map[*Pair]bool) {
+	for _, to := range list {
+		i := slices.IndexFunc(list, func(from *Pair) bool {
+			if to.Operation != admission.Create || to.idle || from.Operation != admission.Delete || drop[from] || from.Root == to.Root ||
+				from.uninstalled || !same(from.Old, to.New) {
+				return false
+			}
+			if len(from.clusters) == 0 {
+				return len(to.clusters) == 0 && !stays(from.Root)
+			}
+			return len(taken(to.clusters, from.clusters, mayHaveBeen)) == 0 && len(taken(from.clusters, to.clusters, gitops.Cluster.MayBecome)) == 0
+		})
+		if i >= 0 {
+			drop[to], drop[list[i]] = true, true
+		}
+	}
 }
 
 // follows makes the removal of an object the one before an addition, unless the addition was there already, see Sides.fallsOut.

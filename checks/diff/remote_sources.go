@@ -155,29 +155,30 @@ func (o *RemoteSources) Preview() *remote.Sources { return o.preview }
 
 // Wanted returns a remote.Request for the sources that must be fetched before there can be a result; nil if there are
 // none.
-func (o *RemoteSources) Wanted() (json.RawMessage, error) { return o.request(o.Sources()) }
+func (o *RemoteSources) Wanted() (json.RawMessage, error) { return o.request(asked(o.Sources())) }
 
 // LookupsWanted is Wanted for objects that policies look up.
-func (o *RemoteSources) LookupsWanted() (json.RawMessage, error) { return o.request(o.Lookups()) }
+func (o *RemoteSources) LookupsWanted() (json.RawMessage, error) {
+	return o.request(asked(o.Lookups()))
+}
 
 // PreviewWants reports whether PreviewWanted returns a request.
-func (o *RemoteSources) PreviewWants() bool {
-	return !o.last && len(o.preview.Wanted()) > 0
-}
+func (o *RemoteSources) PreviewWants() bool { return !o.last && len(o.preview.Wanted()) > 0 }
 
 // PreviewWanted is Wanted for a preview.
 func (o *RemoteSources) PreviewWanted() (json.RawMessage, error) {
-	if !o.PreviewWants() {
-		return nil, nil
-	}
-	list := report.Mapped(o.preview.Wanted(), func(w remote.Want) remote.Asked { return remote.Asked{Want: w, Preview: true} })
-	return json.Marshal(remote.Request{Wants: list, Allow: o.allow})
+	return o.request(report.Mapped(o.preview.Wanted(), func(w remote.Want) remote.Asked { return remote.Asked{Want: w, Preview: true} }))
 }
 
-func (o *RemoteSources) request(base, head *remote.Sources) (json.RawMessage, error) {
-	if o.last {
+func (o *RemoteSources) request(wants []remote.Asked) (json.RawMessage, error) {
+	if o.last || len(wants) == 0 {
 		return nil, nil
 	}
+	return json.Marshal(remote.Request{Wants: wants, Allow: o.allow})
+}
+
+// asked returns what both sides want.
+func asked(base, head *remote.Sources) []remote.Asked {
 	shared := base.Wanted()
 	list := report.Mapped(shared, func(w remote.Want) remote.Asked {
 		return remote.Asked{Want: w, Base: true, Given: base.IsGiven(w)}
@@ -187,8 +188,5 @@ func (o *RemoteSources) request(base, head *remote.Sources) (json.RawMessage, er
 			list = append(list, remote.Asked{Want: w, Given: head.IsGiven(w)})
 		}
 	}
-	if len(list) == 0 {
-		return nil, nil
-	}
-	return json.Marshal(remote.Request{Wants: list, Allow: o.allow})
+	return list
 }

@@ -122,7 +122,7 @@ func TestFormatsAgree(t *testing.T) {
 			is("github", commands[1], map[view.Level]string{view.Failure: "error", view.Warn: "warning", view.Notice: "notice"}[level])
 			is("github", commands[2]+":"+commands[3], "values/"+f.Policy+".yaml:7")
 			texts["github"] = strings.ReplaceAll(commands[4], "%0A", "\n")
-			is("annotations", notes[0].Level, level)
+			is("annotations", notes[0].Level, string(level))
 			is("annotations", fmt.Sprint(notes[0].Path, ":", notes[0].StartLine), "values/"+f.Policy+".yaml:7")
 			texts["annotations"] = notes[0].Message
 		}

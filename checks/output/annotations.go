@@ -16,16 +16,8 @@ const maxNames = 20
 // maxReasons is how many causes one annotation lists.
 const maxReasons = 3
 
-// Annotation is a note on lines of a file of the head. Columns are those of GitHub, whose last one is inside.
-type Annotation struct {
-	Path                                       string
-	StartLine, EndLine, StartColumn, EndColumn int
-	Level                                      view.Level
-	Title, Message                             string
-}
-
 type candidate struct {
-	Annotation
+	report.Annotation
 	group    string // the policy; for other annotations, the title
 	severity int    // 0 is the worst
 	old      int    // 1: also in the base
@@ -35,7 +27,7 @@ type candidate struct {
 // failures; pre-existing ones, and audited ones with a low severity, are notices; the rest are warnings. Only places in
 // files of the head can have one; the summary lists the others. The report limits their number; left is the number of
 // omitted ones.
-func Annotations(rep *report.Report) (list []Annotation, left int) {
+func Annotations(rep *report.Report) (list []report.Annotation, left int) {
 	var findings view.Entry
 	for i := range rep.Findings {
 		f := &rep.Findings[i]
@@ -44,13 +36,13 @@ func Annotations(rep *report.Report) (list []Annotation, left int) {
 		}
 	}
 	type noted struct {
-		at                    Annotation
+		at                    report.Annotation
 		policy, rule, message string
 	}
 	var all []candidate
 	for _, same := range report.Grouped[view.Entry](findings, func(f *report.Finding) noted {
 		if view.StateOf(f) == view.Undecided { // the annotation at the first place stands for all findings with the same cause
-			return noted{Annotation{}, f.Policy, f.Rule, strings.Join(f.Causes, " ")}
+			return noted{report.Annotation{}, f.Policy, f.Rule, strings.Join(f.Causes, " ")}
 		}
 		return noted{placeAnnotation(f), f.Policy, f.Rule, f.Message}
 	}) {
@@ -62,7 +54,7 @@ func Annotations(rep *report.Report) (list []Annotation, left int) {
 		c.Title, c.Message = view.Title(f.Policy, f.Rule), annotationMessage(rep, same)
 		all = append(all, c)
 	}
-	add := func(a Annotation) { all = append(all, candidate{Annotation: a, group: a.Title}) }
+	add := func(a report.Annotation) { all = append(all, candidate{Annotation: a, group: a.Title}) }
 	for _, p := range rep.Errors {
 		// A problem in a file that the change does not touch may be one of the base, where the lines differ.
 		if p.Path != "" && p.Changed {
@@ -86,8 +78,8 @@ func Annotations(rep *report.Report) (list []Annotation, left int) {
 		}
 	}
 	chosen := choose(all, rep.MaxAnnotations())
-	list = report.Mapped(chosen, func(c candidate) Annotation { return c.Annotation })
-	slices.SortStableFunc(list, func(a, b Annotation) int {
+	list = report.Mapped(chosen, func(c candidate) report.Annotation { return c.Annotation })
+	slices.SortStableFunc(list, func(a, b report.Annotation) int {
 		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), strings.Compare(a.Path, b.Path),
 			cmp.Compare(a.StartLine, b.StartLine))
 	})
@@ -133,15 +125,15 @@ func Unannotated(shown, left int, page string) string {
 	return words + "\n"
 }
 
-func rank(level view.Level) int {
-	return slices.Index([]view.Level{view.Failure, view.Warn, view.Notice}, level)
+func rank(level string) int {
+	return slices.Index([]view.Level{view.Failure, view.Warn, view.Notice}, view.Level(level))
 }
 
 // placeAnnotation returns the place of a finding's annotation: with columns on a single line only, and on lines that
 // GitHub accepts.
-func placeAnnotation(f *report.Finding) Annotation {
+func placeAnnotation(f *report.Finding) report.Annotation {
 	o := f.Origin
-	a := Annotation{Path: o.Path, StartLine: max(o.StartLine, 1), Level: view.LevelOf(f)}
+	a := report.Annotation{Path: o.Path, StartLine: max(o.StartLine, 1), Level: string(view.LevelOf(f))}
 	a.EndLine = max(o.EndLine, a.StartLine)
 	if a.StartLine == a.EndLine && o.StartColumn > 0 && o.EndColumn > 0 {
 		// Our end column is after the last character; GitHub's is that of the last character.
@@ -181,9 +173,9 @@ func annotationMessage(rep *report.Report, e view.Entry) string {
 }
 
 // ProblemAnnotation returns the annotation of a problem, or of another message about a place.
-func ProblemAnnotation(p report.Problem, level view.Level, title string) Annotation {
+func ProblemAnnotation(p report.Problem, level view.Level, title string) report.Annotation {
 	line := max(p.Line, 1)
-	a := Annotation{Path: p.Path, StartLine: line, EndLine: line, Level: level, Title: title, Message: p.Message}
+	a := report.Annotation{Path: p.Path, StartLine: line, EndLine: line, Level: string(level), Title: title, Message: p.Message}
 	if p.Line > 0 && p.Column > 0 {
 		a.StartColumn, a.EndColumn = p.Column, p.Column
 	}

@@ -29,7 +29,7 @@ func finding(change func(*report.Finding)) report.Finding {
 func TestAnnotation(t *testing.T) {
 	got, _ := Annotations(&report.Report{Findings: []report.Finding{
 		finding(func(f *report.Finding) { f.Expected = "at most 3" })}})
-	want := []Annotation{{Path: "a.yaml", StartLine: 7, EndLine: 7, StartColumn: 5, EndColumn: 8, Level: "failure",
+	want := []report.Annotation{{Path: "a.yaml", StartLine: 7, EndLine: 7, StartColumn: 5, EndColumn: 8, Level: "failure",
 		Title: "disallow-latest / tag",
 		Message: "no latest\n\nWhat to do: change the value here so that the rule holds, or add an exception and have it " +
 			"approved (the button Draft exceptions writes one).\n" +
@@ -81,7 +81,7 @@ func TestAnnotationLevels(t *testing.T) {
 			if len(got) != 0 {
 				t.Errorf("%s: %+v, want none", name, got)
 			}
-		case len(got) != 1 || got[0].Level != c.level || !strings.Contains(got[0].Message, c.says):
+		case len(got) != 1 || got[0].Level != string(c.level) || !strings.Contains(got[0].Message, c.says):
 			t.Errorf("%s: %+v, want %s that says %q", name, got, c.level, c.says)
 		}
 	}
@@ -127,7 +127,7 @@ func TestProblemsAreAnnotatedWhereTheChangeMadeThem(t *testing.T) {
 		{Path: "policies/p.yaml", Line: 3, Message: "of the base"},
 		{Path: "k/kustomization.yaml", Message: "no such base", Changed: true},
 	}})
-	want := []Annotation{{Path: "k/kustomization.yaml", StartLine: 1, EndLine: 1, Level: "failure",
+	want := []report.Annotation{{Path: "k/kustomization.yaml", StartLine: 1, EndLine: 1, Level: "failure",
 		Title: "Could not be checked", Message: "no such base"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -206,7 +206,7 @@ func TestAnnotationsAreCapped(t *testing.T) {
 		}
 		slices.Reverse(rep.Findings)
 		again, _ := Annotations(rep)
-		if diff := cmp.Diff(list, again, cmpopts.SortSlices(func(a, b Annotation) bool {
+		if diff := cmp.Diff(list, again, cmpopts.SortSlices(func(a, b report.Annotation) bool {
 			return a.Title+a.Path < b.Title+b.Path
 		})); diff != "" {
 			t.Errorf("%s: the order of findings decides:\n%s", name, diff)

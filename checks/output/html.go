@@ -34,20 +34,14 @@ func PageOf(r *report.Report, o PageOptions) *Page {
 		State: string(r.Conclusion), Verdict: shown(view.Verdict(r)), Counts: shown(view.Breakdown(r)), Work: shown(view.Work(r)),
 		Command: shown(o.Command), Facts: append(slices.Clone(o.Facts), b.facts()...),
 		Errors: b.notes(r.Errors), NotChecked: b.causes(), Warnings: b.notes(view.Alone(r.Warnings)),
-	}
-	for _, step := range view.NextActions(r, o.Button, o.Drafts) {
-		runs := slices.DeleteFunc(step, func(run view.Run) bool { return run.Text == "" })
-		for i := range runs {
-			runs[i].Text = shown(runs[i].Text)
-		}
-		p.NextActions = append(p.NextActions, runs)
+		NextActions: view.NextActions(r, o.Button, o.Drafts),
 	}
 	list := view.ByPlace(r.Findings)
 	p.Groups, p.Totals = b.groups(list)
 	if !view.NeedTotals(list) {
 		p.Totals = nil
 	}
-	p.Exceptions, p.Bumps = report.Mapped(r.Exceptions, b.exception), report.Mapped(r.Bumps, b.bump)
+	p.of, p.Exceptions, p.Bumps = b, r.Exceptions, report.Mapped(r.Bumps, b.bump)
 	for _, u := range r.Cleanup {
 		p.Cleanup = append(p.Cleanup, Note{Where: b.at(u.Path, u.Line), Text: shown(u.Name + " " + view.CleanupWords(&u))})
 	}
@@ -75,17 +69,18 @@ type pageOf struct {
 }
 
 // at returns a place of the head with its address. A place outside of the repository has no address.
-func (b *pageOf) at(path string, n int) Link { return place(path, n, ownAddress(b.o.BlobURL, path, n)) }
+func (b *pageOf) at(path string, n int) Link { return Place(path, n, ownAddress(b.o.BlobURL, path, n)) }
 
 // rule returns the place of a policy or rule, at the commit of the rules.
 func (b *pageOf) rule(path string, n int) Link {
-	return place(path, n, address(b.o.PolicyURL, path, max(n, 1)))
+	return Place(path, n, address(b.o.PolicyURL, path, max(n, 1)))
 }
 
 // base returns the address of a line at the merge base.
 func (b *pageOf) base(path string, n int) string { return ownAddress(b.o.BaseURL, path, n) }
 
-func place(path string, n int, address string) Link {
+// Place returns a place with its address; an empty link without a path.
+func Place(path string, n int, address string) Link {
 	if path == "" {
 		return Link{}
 	}
@@ -133,14 +128,7 @@ func (b *pageOf) causes() (list []Note) {
 	return list
 }
 
-func (b *pageOf) facts() (list []Fact) {
-	add := func(label string, code bool, names []string) {
-		if len(names) > 0 {
-			items := report.Mapped(names, func(name string) Link { return Link{Text: shown(name)} })
-			list = append(list, Fact{Label: label, Code: code, Items: items})
-		}
-	}
-	add("Clusters", false, b.report.Clusters)
+func (b *pageOf) facts() []Fact {
 	roots := report.Mapped(b.report.Bumps, func(b report.Bump) string { return b.Root })
 	for i := range b.report.Findings {
 		roots = append(roots, b.report.Findings[i].Roots...)
@@ -149,8 +137,10 @@ func (b *pageOf) facts() (list []Fact) {
 		roots = append(roots, b.report.Differences[i].Roots...)
 	}
 	slices.Sort(roots)
-	add("Rendered by", true, slices.Compact(roots))
-	return list
+	name := func(s string) Link { return Link{Text: shown(s)} }
+	return report.Kept([]Fact{{Label: "Clusters", Items: report.Mapped(b.report.Clusters, name)},
+		{Label: "Rendered by", Code: true, Items: report.Mapped(slices.Compact(roots), name)}},
+		func(f Fact) bool { return len(f.Items) > 0 })
 }
 
 // id returns an anchor that is the same in later checks of the same thing.

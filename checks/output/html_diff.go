@@ -14,7 +14,7 @@ import (
 // diffHTML writes the differences of rendered resources as one file that loads nothing else.
 func diffHTML(w io.Writer, d *report.Differences, o Options) error {
 	b := &pageOf{report: &report.Report{Clusters: d.Clusters}, o: o.HTML, ids: map[string]int{}}
-	p := &Page{
+	p := &Page{of: b,
 		Frame:  Frame{Name: o.HTML.Name, Detail: shown(o.HTML.Detail), Inline: true},
 		Errors: b.notes(d.Errors), NotChecked: b.notes(view.NotChecked(d.NotChecked, nil)), Warnings: b.notes(d.Warnings),
 		Facts:   append(slices.Clone(o.HTML.Facts), b.facts()...),

@@ -104,25 +104,18 @@ func (b *pageOf) exemption(e *report.Exemption) Note {
 	return n
 }
 
-func (b *pageOf) exception(e report.Exception) Exception {
-	out := Exception{Name: shown(e.Name), State: shown(string(e.State)), Mark: shown(string(e.State)),
-		Where: b.at(e.Path, e.Line)}
-	if e.State == report.Pending {
-		out.Mark = "waits for approval"
-	}
-	out.Facts = each(report.Mapped(view.ExceptionFacts(&e, b.report.Approvers), view.ExceptionFact.String))
-	return out
+func (b *pageOf) exceptionFacts(e *report.Exception) []string {
+	return each(report.Mapped(view.ExceptionFacts(e, b.report.Approvers), view.ExceptionFact.String))
+}
+
+// linksOf returns the links of all sources whose versions change.
+func linksOf(b report.Bump) []Link {
+	all := slices.Concat(report.Mapped(b.Moved, func(m report.Moved) []report.Link { return m.Links })...)
+	return report.Mapped(all, func(l report.Link) Link { return Link{Text: shown(l.Text), Address: l.URL} })
 }
 
 func (b *pageOf) bump(of report.Bump) Bump {
-	out := Bump{Root: shown(of.Root), Counts: shown(view.BumpCounts(&of)), Images: each(view.ImageWords(of.Images)),
-		Care: each(view.CareWords(&of)), Added: each(view.ResourceNames(of.Added)), Removed: each(view.ResourceNames(of.Removed))}
-	for _, m := range of.Moved {
-		out.Moved = append(out.Moved, Note{Where: b.at(m.Path, m.Line), Text: shown(m.Name + " " + view.Versions(&m))})
-		for _, l := range m.Links {
-			out.Links = append(out.Links, Link{Text: shown(l.Text), Address: l.URL})
-		}
-	}
+	out := Bump{Bump: of}
 	for _, c := range of.Changed {
 		one := Change{ID: b.id("v", of.Root, c.String()), Resource: shown(c.String()), Operation: "changed"}
 		for row := range strings.Lines(c.Diff) {
@@ -141,7 +134,7 @@ func (b *pageOf) preview() *Preview {
 	if p == nil {
 		return nil
 	}
-	out := &Preview{Intro: shown(view.PreviewIntro(b.report)), Warnings: b.notes(p.Warnings)}
+	out := &Preview{Intro: shown(view.PreviewIntro(b.report)), Warnings: b.notes(p.Warnings), Rows: p.Findings}
 	for _, i := range view.PreviewItems(p) {
 		where := b.at(i.Path, i.Line)
 		switch {
@@ -151,12 +144,6 @@ func (b *pageOf) preview() *Preview {
 			where.Address = b.base(i.Path, i.Line)
 		}
 		out.Items = append(out.Items, Note{Where: where, Text: shown(i.Words)})
-	}
-	for _, f := range p.Findings {
-		o := cmp.Or(f.Origin, &report.Origin{})
-		out.Rows = append(out.Rows, PreviewRow{Effect: shown(string(f.Effect)), Rule: shown(view.Title(f.Policy, f.Rule)),
-			Becomes: shown(view.Becomes(&f)), Resource: shown(f.Resource.String()),
-			More: strings.TrimPrefix(view.PreviewResources(&f), f.Resource.String()), Where: b.at(o.Path, o.StartLine)})
 	}
 	if p.LeftOut > 0 {
 		out.LeftOut = report.Count(p.LeftOut, "more difference is", "more differences are") + " counted above and not listed."

@@ -1,7 +1,9 @@
 package output
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -63,60 +65,36 @@ func complete(v reflect.Value) reflect.Value {
 // evalJSON writes the results of an evaluation, one line for each. It keeps only a part of the text in memory, since
 // there can be hundreds of thousands of results.
 func evalJSON(w io.Writer, r *report.Evaluation, _ Options) error {
+	out := bufio.NewWriterSize(w, 32<<10)
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	b.WriteString("{\n\"results\": ")
-	if err := writeLines(w, &b, e, r.Results); err != nil {
-		return err
+	var failed error
+	add := func(before string, value any) {
+		b.Reset()
+		failed = cmp.Or(failed, e.Encode(value))
+		fmt.Fprint(out, before) // Flush returns the error
+		_, _ = out.Write(safeJSON(bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
 	}
+	list := func(name string, n int, at func(i int) any) {
+		fmt.Fprint(out, name, ": [")
+		for i := range n {
+			add([]string{"\n", ",\n"}[min(i, 1)], at(i))
+		}
+		fmt.Fprint(out, "\n],\n")
+	}
+	list("{\n\"results\"", len(r.Results), func(i int) any { return &r.Results[i] })
 	if len(r.Trace) > 0 {
-		b.WriteString("\"trace\": ")
-		if err := writeLines(w, &b, e, r.Trace); err != nil {
-			return err
-		}
+		list("\"trace\"", len(r.Trace), func(i int) any { return &r.Trace[i] })
 	}
-	for _, part := range []struct {
-		name  string
-		value any
-	}{{"errors", r.Errors}, {"warnings", r.Warnings}, {"stats", r.Stats}, {"conclusion", r.Conclusion}} {
-		if part.name == "warnings" && len(r.Warnings) == 0 {
-			continue
-		}
-		b.WriteString("\"" + part.name + "\": ")
-		if err := e.Encode(part.value); err != nil {
-			return err
-		}
-		if part.name != "conclusion" {
-			b.Truncate(b.Len() - 1)
-			b.WriteString(",\n")
-		}
+	add("\"errors\": ", r.Errors)
+	if len(r.Warnings) > 0 {
+		add(",\n\"warnings\": ", r.Warnings)
 	}
-	b.WriteString("}\n")
-	_, err := w.Write(safeJSON(b.Bytes()))
-	return err
-}
-
-// writeLines writes a list, one line for each entry, followed by a comma. It first writes the content of the buffer.
-func writeLines[T any](w io.Writer, b *bytes.Buffer, e *json.Encoder, list []T) error {
-	b.WriteString("[\n")
-	for i := range list {
-		if err := e.Encode(&list[i]); err != nil {
-			return err
-		}
-		if i < len(list)-1 {
-			b.Truncate(b.Len() - 1)
-			b.WriteString(",\n")
-		}
-		if b.Len() > 32<<10 {
-			if _, err := w.Write(safeJSON(b.Bytes())); err != nil {
-				return err
-			}
-			b.Reset()
-		}
-	}
-	b.WriteString("],\n")
-	return nil
+	add(",\n\"stats\": ", r.Stats)
+	add(",\n\"conclusion\": ", r.Conclusion)
+	fmt.Fprint(out, "\n}\n")
+	return cmp.Or(failed, out.Flush())
 }
 
 // valueJSON writes a value without changes.

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -10,7 +11,6 @@ import (
 	"io"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -47,12 +47,14 @@ type Page struct {
 
 	NotChecked []Note
 	Warnings   []Note
-	Exceptions []Exception
+	Exceptions []report.Exception // of the change, and objects that wait for approval like these
 	Cleanup    []Note
 	Bumps      []Bump
 	Preview    *Preview
 	Work       string
 	Command    string // shows the same on a laptop
+
+	of *pageOf // what its templates ask; nil without a report
 }
 
 // Link is a text with the address that it leads to: of http or https, or a path on the same host. A link with another
@@ -91,25 +93,20 @@ func (f Fact) Count() int { return len(f.Items) + f.Further }
 // Total is a row of the table of policies.
 type Total struct {
 	ID, Policy, Title, Severity, Action string
-	States                              [view.Excepted + 1]int // number of findings by state
+	States                              sums
 }
 
-// Column is a column of the table of policies.
-type Column struct {
-	Name  string
-	State view.State
-}
+// sums are numbers of findings by state.
+type sums = [view.Excepted + 1]int
 
-// Columns returns the columns of the table of policies that have any findings, without the first one for blocking
-// findings.
-func (p *Page) Columns() (list []Column) {
-	for _, c := range []Column{{"Waiting", view.Pending}, {"Not blocking", view.Warning}, {"In the base", view.Before},
-		{"Excepted", view.Excepted}} {
-		if slices.ContainsFunc(p.Totals, func(t Total) bool { return t.States[c.State] > 0 }) {
-			list = append(list, c)
+// sums counts the findings of all policies. The table of policies has columns for the states that there are.
+func (p *Page) sums() (all sums) {
+	for _, t := range p.Totals {
+		for i, n := range t.States {
+			all[i] += n
 		}
 	}
-	return list
+	return all
 }
 
 // Note is a sentence, and the place that it is about.
@@ -189,23 +186,9 @@ type ClusterRow []Cell
 // Cell is a cell of a table, with the name of its column.
 type Cell struct{ Column, Text string }
 
-// Exception is an exception of the change, or an object that waits for approval like an exception.
-type Exception struct {
-	Name, State, Mark string // Mark is the state in words
-	Where             Link
-	Facts             []string
-}
-
 // Bump is a root with new versions of external sources.
 type Bump struct {
-	Root    string
-	Moved   []Note
-	Links   []Link
-	Counts  string
-	Images  []string
-	Care    []string
-	Added   []string
-	Removed []string
+	report.Bump
 	Changed []Change
 	Rest    []Link // parts with further ones
 }
@@ -215,15 +198,8 @@ type Preview struct {
 	Intro    string
 	Items    []Note
 	Warnings []Note
-	Rows     []PreviewRow
+	Rows     []report.PreviewFinding
 	LeftOut  string
-}
-
-// PreviewRow is a place for which the rules give another result after the merge.
-type PreviewRow struct {
-	Effect, Rule, Becomes string
-	Resource, More        string // one of the resources, and the number of others
-	Where                 Link
 }
 
 // Asset is a file that pages need.
@@ -253,9 +229,9 @@ func (p *Page) Write(w io.Writer) error {
 	return execute(w, "page.html", struct {
 		*Page
 		common
-		Sections []pageSection
-		Has      []Column
-	}{&whole, p.Frame.common(p.Verdict), p.sections(), p.Columns()})
+		All  *Page // before it was divided
+		Sums sums
+	}{&whole, p.Frame.common(p.Verdict), p, p.sums()}, p.of)
 }
 
 // Frame is the header of a page.
@@ -284,11 +260,16 @@ func (f *Frame) common(title string) common {
 		f.Static + style.Name, f.Static + script.Name, f.Static + asset("icon.svg", "").Name}
 }
 
-func execute(w io.Writer, name string, data any) error {
+func execute(w io.Writer, name string, data any, of *pageOf) error {
+	of = cmp.Or(of, &pageOf{report: &report.Report{}})
 	t, err := template.New(name).Funcs(template.FuncMap{"count": report.Count, "code": codeTable, "diff": diffTable,
-		"place": placeOf, "names": codeNames, "lower": strings.ToLower,
+		"place": placeOf, "names": codeNames, "sum": func(a, b int) int { return a + b },
 		"words":        func(conclusion string) string { return strings.ReplaceAll(conclusion, "_", " ") },
 		"imageColumns": func() []string { return []string{"From", "To", "Where"} },
+		"at":           of.at, "exceptionFacts": of.exceptionFacts, "links": linksOf, "shown": shown,
+		"versions": view.Versions, "counts": view.BumpCounts, "care": view.CareWords, "imageWords": view.ImageWords,
+		"resources": func(list []report.Resource) []string { return each(view.ResourceNames(list)) },
+		"title":     view.Title, "becomes": view.Becomes, "previewed": view.PreviewResources,
 	}).ParseFS(assets, "assets/parts.html", "assets/"+name)
 	if err != nil {
 		return fmt.Errorf("the page's template: %w", err)
@@ -306,34 +287,6 @@ func inlinePolicy(style, script []byte) string {
 		"; base-uri 'none'; form-action 'none'"
 }
 
-type pageSection struct{ Title, ID string }
-
-// sections returns the sections of the page, for its table of contents.
-func (p *Page) sections() (list []pageSection) {
-	add := func(n int, name, id string) {
-		if n > 0 {
-			list = append(list, pageSection{fmt.Sprintf("%s (%d)", name, n), id})
-		}
-	}
-	add(len(p.Errors), "Errors", "errors")
-	add(len(p.NotChecked), view.CausesTitle, "not-checked")
-	found := 0
-	for _, g := range p.Groups {
-		found += len(g.Findings)
-	}
-	add(found, "Findings", "findings")
-	add(len(p.Clusters), "Changes", "clusters")
-	add(len(p.Bumps), "Versions", "versions")
-	add(len(p.Changes), "Differences", "differences")
-	add(len(p.Images), "Images", "images")
-	add(len(p.Exceptions)+len(p.Cleanup), "Exceptions", "exceptions")
-	if p.Preview != nil {
-		list = append(list, pageSection{"Preview", "preview"})
-	}
-	add(len(p.Warnings), "Warnings", "warnings")
-	return list
-}
-
 // Message is a page with one message, such as an error or the result of a sign-in.
 type Message struct {
 	Frame
@@ -346,7 +299,7 @@ func (m *Message) Write(w io.Writer) error {
 	return execute(w, "message.html", struct {
 		*Message
 		common
-	}{m, m.Frame.common(m.Heading)})
+	}{m, m.Frame.common(m.Heading)}, nil)
 }
 
 // outside is a file of another git repository.

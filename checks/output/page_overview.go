@@ -67,7 +67,7 @@ func (o *Overview) Write(w io.Writer) error {
 	return execute(w, "overview.html", struct {
 		*Overview
 		common
-	}{o, o.Frame.common(o.Heading)})
+	}{o, o.Frame.common(o.Heading)}, nil)
 }
 
 // Chart is a bar chart over time, with stacked parts.

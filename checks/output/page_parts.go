@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
@@ -94,11 +95,11 @@ func (p *Page) divide() []part {
 		preview := *p.Preview
 		notes(&preview.Items, "preview-items", "What this change does to the rules")
 		notes(&preview.Warnings, "preview-warnings", "What this change does to the rules")
-		preview.Rows, p.Rests["preview"] = fit(d, preview.Rows, new(roomList), size[PreviewRow], "rules",
+		preview.Rows, p.Rests["preview"] = fit(d, preview.Rows, new(roomList), size[report.PreviewFinding], "rules",
 			"Differences of the rules", "Differences")
 		p.Preview = &preview
 	}
-	p.Exceptions, p.Rests["exceptions"] = fit(d, p.Exceptions, new(roomList), size[Exception], "exceptions", "Exceptions",
+	p.Exceptions, p.Rests["exceptions"] = fit(d, p.Exceptions, new(roomList), size[report.Exception], "exceptions", "Exceptions",
 		"Exceptions")
 	p.Images, p.Rests["images"] = fit(d, p.Images, new(roomList), size[Row], "images", "Images", "Images")
 	p.Clusters, p.Rests["clusters"] = fit(d, p.Clusters, new(roomList), size[ClusterRow], "clusters", view.ClusterChangesTitle,
@@ -209,9 +210,9 @@ func (p *Page) WritePart(w io.Writer, name string) error {
 			Kind                          string
 			List, Totals                  any
 			Part, Heading, Whole, Verdict string
-			Has                           []Column
+			Sums                          sums
 		}{&p.Frame, p.Frame.common(of.heading), reflect.TypeOf(of.list).Elem().Name(), of.list, of.list, of.name, of.heading,
-			strings.TrimSuffix(p.Parts, "/"), p.Verdict, p.Columns()})
+			strings.TrimSuffix(p.Parts, "/"), p.Verdict, p.sums()}, p.of)
 	}
 	return ErrNoPart
 }
@@ -219,7 +220,7 @@ func (p *Page) WritePart(w io.Writer, name string) error {
 // markup is the approximate size of the tags of each type of list item, without its texts.
 var markup = map[reflect.Type]int{
 	reflect.TypeFor[Finding](): 900, reflect.TypeFor[Group](): 300, reflect.TypeFor[Change](): 300, reflect.TypeFor[Bump](): 300,
-	reflect.TypeFor[Exception](): 300, reflect.TypeFor[PreviewRow](): 300, reflect.TypeFor[Total](): 300,
+	reflect.TypeFor[report.Exception](): 1000, reflect.TypeFor[report.PreviewFinding](): 300, reflect.TypeFor[Total](): 300,
 	reflect.TypeFor[Cell](): 45, reflect.TypeFor[Note](): 45, reflect.TypeFor[Link](): 45, reflect.TypeFor[CodeLine](): 45, reflect.TypeFor[DiffLine](): 45,
 	reflect.TypeFor[view.WordSpan](): 7, reflect.TypeFor[string](): 16,
 }

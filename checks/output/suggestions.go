@@ -9,19 +9,11 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 )
 
-// Suggestion replaces lines of a file of the head with others.
-type Suggestion struct {
-	Path               string
-	StartLine, EndLine int
-	Was, Lines         []string
-	Why                string // the findings that it is for, in GitHub's Markdown
-}
-
 // Suggestions returns the edits of a report in a form that people can commit: each replaces existing lines. Edits for
 // blocking findings come first.
-func Suggestions(rep *report.Report) (list []Suggestion) {
+func Suggestions(rep *report.Report) (list []report.Replacement) {
 	type placed struct {
-		Suggestion
+		report.Replacement
 		order    int // 0: it is for a blocking finding; 1: it is not
 		findings []int
 	}
@@ -35,7 +27,7 @@ func Suggestions(rep *report.Report) (list []Suggestion) {
 		if d == nil {
 			continue
 		}
-		s := &placed{Suggestion{Path: e.Path, StartLine: d.Line, EndLine: d.Line + len(d.Removed) - 1, Was: d.Removed,
+		s := &placed{report.Replacement{Path: e.Path, StartLine: d.Line, EndLine: d.Line + len(d.Removed) - 1, Was: d.Removed,
 			Lines: d.Added}, 1, e.Findings}
 		if len(d.Removed) == 0 { // GitHub cannot insert lines, so the line above is replaced by itself and the new lines
 			if last := len(all) - 1; last >= 0 && all[last].Path == e.Path && all[last].EndLine == d.Line-1 {
@@ -59,7 +51,7 @@ func Suggestions(rep *report.Report) (list []Suggestion) {
 		s.Why = reasons(rep, s.findings)
 	}
 	slices.SortStableFunc(all, func(a, b *placed) int { return cmp.Compare(a.order, b.order) })
-	return report.Mapped(all, func(s *placed) Suggestion { return s.Suggestion })
+	return report.Mapped(all, func(s *placed) report.Replacement { return s.Replacement })
 }
 
 func lineOf(e report.SourceEdit) int { return cmp.Or(e.Diff, &report.Diff{}).Line }

@@ -24,8 +24,13 @@ func checkText(w io.Writer, r *report.Report, o Options) error {
 	all := view.ByPlace(r.Findings)
 	list := view.Severe(all, o.Severity)
 	t.problems("error", red, r.Errors)
-	for _, c := range view.CausesOf(r, list) {
-		t.causes(c)
+	causes := view.CausesOf(r, list)
+	few := fewCauses
+	if len(causes) > manyCauses {
+		few = 1
+	}
+	for _, c := range causes {
+		t.causes(c, few)
 	}
 	t.totals(list)
 	t.findings(view.Only(list, view.Blocking, view.Pending, view.Warning))
@@ -208,15 +213,15 @@ func (t *text) said(label, tone string, p report.Problem) {
 	t.rows("  ", lines(p.Message))
 }
 
-// causes writes each cause once, with the names of a few findings that depend on it.
-func (t *text) causes(c *view.Causes) {
+// causes writes causes once, with the names of the first few things that depend on them.
+func (t *text) causes(c *view.Causes, most int) {
 	p := c.Problem()
 	t.said(c.Label(), yellow, p)
 	if c.One() {
 		t.code(yellow, p)
 	}
 	for _, w := range c.Waiting() {
-		few := fewCauses
+		few := most
 		if t.o.AllPlaces || len(w.Items) <= fewNames {
 			few = len(w.Items)
 		}
@@ -290,20 +295,24 @@ func (t *text) next() {
 	t.blank()
 }
 
-// clusterRows is how many rows the text has of what changes in clusters.
-const clusterRows = 10
+// The table of what changes in clusters has at most clusterRows rows, and as many lines as a text of longText lines has
+// left, but at least clusterLines.
+const clusterRows, clusterLines, longText = 10, 14, 100
 
 func (t *text) clusters(list []report.RootChange) {
-	columns, rows := view.ClusterChanges(list)
-	if len(rows) == 0 {
+	columns, all := view.ClusterChanges(list)
+	if len(all) == 0 {
 		return
 	}
+	rows := report.Mapped(all, func(cells []string) tableRow { return tableRow{cells: cells} })
+	if !t.o.AllPlaces {
+		left := max(clusterLines, longText-strings.Count(t.out.String(), "\n"))
+		rows = t.fitting(columns, rows[:min(len(rows), clusterRows)], left)
+	}
 	t.title(view.ClusterChangesTitle + ":")
-	t.table(columns, report.Mapped(rows[:min(len(rows), clusterRows)], func(cells []string) tableRow {
-		return tableRow{cells: cells}
-	}))
-	if n := len(rows) - clusterRows; n > 0 {
-		t.rows("", report.Count(n, "more row is", "more rows are")+" not shown; lintel diff lists everything")
+	t.table(columns, rows)
+	if n := len(all) - len(rows); n > 0 {
+		t.rows("", fmt.Sprintf("and %s; --all-places lists them", report.Count(n, "more row", "more rows")))
 	}
 	t.blank()
 }

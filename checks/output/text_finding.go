@@ -18,6 +18,7 @@ const (
 	fewPlaces    = 5  // number of places shown if folded
 	fewNames     = 5
 	fewCauses    = 3 // number of causes, and of findings that depend on them
+	manyCauses   = 5 // with more groups of causes, each names one of these
 )
 
 // findings writes entries, grouped by policy, file or resource. Of many findings, the first few of a rule are written

@@ -17,19 +17,7 @@ const minColumn = 6
 
 // table writes rows that fit the width. The widest columns are narrowed, and their cells wrapped.
 func (t *text) table(header []string, rows []tableRow) {
-	widths := make([]int, len(header))
-	for i, h := range header {
-		widths[i] = textWidth(h)
-	}
-	for r := range rows {
-		cells := make([]string, len(rows[r].cells))
-		for i, c := range rows[r].cells {
-			cells[i] = Line(c)
-			widths[i] = max(widths[i], textWidth(cells[i]))
-		}
-		rows[r].cells = cells
-	}
-	narrow(widths, t.width-3*len(widths))
+	widths := t.columns(header, rows)
 	t.tableRow(header, widths, func(_ int, s string) string { return t.paint.bold(s) })
 	var rule strings.Builder
 	for _, width := range widths {
@@ -50,6 +38,43 @@ func (t *text) table(header []string, rows []tableRow) {
 			}
 		}
 	}
+}
+
+// columns returns the widths of columns that fit the width together, and makes the cells safe to show.
+func (t *text) columns(header []string, rows []tableRow) []int {
+	widths := make([]int, len(header))
+	for i, h := range header {
+		widths[i] = textWidth(h)
+	}
+	for r := range rows {
+		cells := make([]string, len(rows[r].cells))
+		for i, c := range rows[r].cells {
+			cells[i] = Line(c)
+			widths[i] = max(widths[i], textWidth(cells[i]))
+		}
+		rows[r].cells = cells
+	}
+	narrow(widths, t.width-3*len(widths))
+	return widths
+}
+
+// fitting returns the first rows that together take at most a number of lines; at least one row.
+func (t *text) fitting(header []string, rows []tableRow, most int) []tableRow {
+	for len(rows) > 1 {
+		lines, widths := 0, t.columns(header, rows)
+		for _, row := range rows {
+			height := 1
+			for i, c := range row.cells {
+				height = max(height, len(folded(c, widths[i])))
+			}
+			lines += height
+		}
+		if lines <= most {
+			break
+		}
+		rows = rows[:len(rows)-1]
+	}
+	return rows
 }
 
 // narrow narrows the widest columns until all columns fit in room.

@@ -2,10 +2,12 @@ package output
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/view"
 )
 
 // A table fits the terminal for any cells, without losing text.
@@ -63,6 +65,59 @@ func TestManyRows(t *testing.T) {
 		}
 		if hidden := c.rows - 1 - c.passed; (hidden > 0) != strings.Contains(out.String(), fmt.Sprintf("%d rows that passed are", hidden)) {
 			t.Errorf("%+v:\n%s", c, out.String())
+		}
+	}
+}
+
+// What changes in clusters takes more lines in a short text than in a long one, and what is left out is counted.
+func TestClustersTakeFewLines(t *testing.T) {
+	r := &report.Report{}
+	for i := range 14 {
+		r.RootChanges = append(r.RootChanges, report.RootChange{Root: strings.Repeat("clusters/production/", 6) + string(rune('a'+i)), Added: i + 1})
+	}
+	long := &report.Report{RootChanges: r.RootChanges}
+	for i := range 60 {
+		long.Errors = append(long.Errors, report.Problem{Message: fmt.Sprint("error ", i)})
+	}
+	for _, c := range []struct {
+		name       string
+		report     *report.Report
+		o          Options
+		rows, left int
+	}{
+		{"short", r, Options{}, 10, 4}, {"long", long, Options{}, 3, 11}, {"wide", long, Options{Width: 200}, 10, 4},
+		{"narrow", long, Options{Width: 44}, 1, 13}, {"all", long, Options{AllPlaces: true}, 14, 0},
+	} {
+		var out strings.Builder
+		if err := checkText(&out, c.report, c.o); err != nil {
+			t.Fatal(err)
+		}
+		_, table, _ := strings.Cut(out.String(), view.ClusterChangesTitle)
+		rows := regexp.MustCompile(`│ +[0-9]+ +│`).FindAllString(table, -1)
+		if said := strings.Contains(table, fmt.Sprintf("\nand %d more rows; --all-places lists them\n", c.left)); len(rows) != c.rows ||
+			said != (c.left > 0) {
+			t.Errorf("%s: %d rows, the others counted: %t\n%s", c.name, len(rows), said, table)
+		}
+	}
+}
+
+// Of many groups of causes, each names fewer of what depends on it.
+func TestManyCausesNameFew(t *testing.T) {
+	for n, named := range map[int]int{manyCauses: fewCauses, manyCauses + 1: 1} {
+		r := &report.Report{}
+		for i := range n {
+			for k := range 9 {
+				r.NotChecked = append(r.NotChecked, report.NotChecked{Root: fmt.Sprintf("root-%d-%d", i, k), Path: fmt.Sprintf("%d.yaml", k),
+					Reason: fmt.Sprint("reason ", i)})
+			}
+		}
+		var out strings.Builder
+		if err := checkText(&out, r, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, more := strings.Count(out.String(), "root-0-"), fmt.Sprintf("and %d more; --all-places", 8-named); got != 1+named ||
+			strings.Count(out.String(), more) != n {
+			t.Errorf("%d causes: %d roots are named\n%s", n, got, out.String())
 		}
 	}
 }

@@ -282,3 +282,19 @@ type SourceEdit struct {
 
 // ShownAround is the number of lines that a difference shows on each side.
 const ShownAround = 3
+
+// Annotation is a note on lines of a file of the head. Columns are only known on one line; they are those of GitHub,
+// whose last one is inside.
+type Annotation struct {
+	Path                                       string
+	StartLine, EndLine, StartColumn, EndColumn int
+	Level, Title, Message                      string // as GitHub names the level: failure, warning or notice
+}
+
+// Replacement replaces lines of a file of the head with others.
+type Replacement struct {
+	Path               string
+	StartLine, EndLine int
+	Was, Lines         []string
+	Why                string // the findings that it is for, in GitHub's Markdown
+}

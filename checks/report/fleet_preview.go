@@ -145,13 +145,11 @@ func (p *FleetPreview) Policies() []PolicyPreview {
 	var list []PolicyPreview
 	all := slices.Concat(Mapped(p.Dependents, func(d DependentPreview) []PolicyPreview { return d.Policies })...)
 	for _, same := range Grouped[[]PolicyPreview](all, func(p PolicyPreview) place { return place{p.Policy, p.Path, p.Line} }) {
-		first := same[0]
-		sum := PolicyPreview{Policy: first.Policy, Edit: first.Edit, Path: first.Path, Line: first.Line, Action: first.Action,
-			Before: first.Before, Roots: len(same)}
-		for _, policy := range same {
-			sum.PreviewCounts, sum.Applies = sum.Plus(policy.PreviewCounts), sum.Applies+policy.Applies
-			sum.Partial = sum.Partial || policy.Partial
+		sum := same[0]
+		for _, policy := range same[1:] {
+			sum = sum.With(policy)
 		}
+		sum.Roots = len(same)
 		list = append(list, sum)
 	}
 	slices.SortStableFunc(list, func(a, b PolicyPreview) int {

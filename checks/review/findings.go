@@ -164,7 +164,7 @@ func (a *Answer) because(res engine.Result) []report.Cause {
 	}
 	if id := admission.IdentityOf(a.Pair.Resource().Object); what == admission.NeedsNamespace(id).What {
 		return []report.Cause{{Kind: report.CauseCluster, What: what, Reason: "nothing names it", Changed: true,
-			ToDo: "name the namespace in the object, in its kustomization, or in its entry of helmCharts"}}
+			ToDo: "name the namespace in the object or in its kustomization"}}
 	}
 	altered := slices.ContainsFunc(a.Altered, func(r report.Resource) bool {
 		return r.String() == what || what == r.Kind+" for the parameters of the policy"

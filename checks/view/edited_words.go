@@ -12,8 +12,8 @@ type WordSpan struct {
 	Differs bool // not part of the other text
 }
 
-// maxBytes is the maximum length of a text that is compared word by word. In a longer text, only the common beginning
-// and end are found.
+// maxBytes is the maximum length of a text that is compared word by word. In a longer text, only the common words at the
+// beginning and the end are found.
 const maxBytes = 8 << 10
 
 // maxWords is maxEdits for words; it is lower, since there can be thousands of edited lines.
@@ -22,15 +22,13 @@ const maxWords = 200
 // WordsOf splits an earlier and a later text into common and differing spans; the spans of a text together are the
 // text. If they have almost nothing in common, there is one differing span.
 func WordsOf(was, now string) (a, b []WordSpan) {
-	if was == now {
-		return spans(run{same: []string{was}})
-	}
+	most := maxWords
 	if len(was) > maxBytes || len(now) > maxBytes {
-		return spans(middle(was, now)...)
+		most = 0
 	}
 	old, new := split(was), split(now)
 	var list []run
-	for _, e := range edits(old, new, maxWords) {
+	for _, e := range edits(old, new, most) {
 		if last := len(list) - 1; last < 0 || list[last].differs() != (e != ' ') {
 			list = append(list, run{})
 		}
@@ -148,19 +146,4 @@ func split(s string) (list []string) {
 		list = append(list, s[start:])
 	}
 	return list
-}
-
-// middle finds the common beginning and end of two texts, in whole characters.
-func middle(was, now string) []run {
-	head := SameHead([]byte(was), []byte(now))
-	for head > 0 && (head < len(was) && !utf8.RuneStart(was[head]) || head < len(now) && !utf8.RuneStart(now[head])) {
-		head--
-	}
-	tail := SameTail([]byte(was[head:]), []byte(now[head:]))
-	for tail > 0 && !utf8.RuneStart(was[len(was)-tail]) {
-		tail--
-	}
-	return []run{{same: []string{was[:head]}},
-		{old: []string{was[head : len(was)-tail]}, new: []string{now[head : len(now)-tail]}},
-		{same: []string{was[len(was)-tail:]}}}
 }

@@ -87,8 +87,8 @@ func (m *matcher) converting(of *policy.MatchResources) *matcher {
 	return m
 }
 
-// matches reports whether the block selects the request. The error is a *admission.NeedsClusterError if that depends on
-// labels of a namespace that the repository does not declare.
+// matches reports whether the block selects the request. The error is a *admission.NeedsClusterError if only the cluster
+// knows that. Where it depends on the namespace alone, the result is true with the error: the block may select the request.
 func (m *matcher) matches(ctx context.Context, r *admission.Request, cluster admission.Cluster) (bool, error) {
 	id := r.Identity()
 	custom := func(plural string) bool { return kinds.Defined(ctx, cluster, id.Group, id.Kind, plural) }
@@ -111,7 +111,7 @@ func (m *matcher) matches(ctx context.Context, r *admission.Request, cluster adm
 		return false, nil
 	}
 	in, err := m.inNamespace(r, id)
-	if in && version != "" {
+	if in && version != "" { // as it is, the object says nothing about what is evaluated
 		return false, &admission.NeedsClusterError{What: id.Kind + " " + id.Name + " in version " + version +
 			", to which the API server converts it"}
 	}
@@ -133,7 +133,7 @@ func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool
 		set[nameLabel] = id.Name
 		return m.namespaces.Matches(set), nil
 	case r.Unplaced(id):
-		return false, admission.NeedsNamespace(id)
+		return true, admission.NeedsNamespace(id)
 	case id.Namespace == "":
 		// The selector does not apply to objects without a namespace.
 		return true, nil
@@ -144,7 +144,7 @@ func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool
 	case m.namespaceNameOnly:
 		return m.namespaces.Matches(labels.Set{nameLabel: id.Namespace}), nil
 	}
-	return false, &admission.NeedsClusterError{What: "Namespace " + id.Namespace}
+	return true, &admission.NeedsClusterError{What: "Namespace " + id.Namespace}
 }
 
 // inRule reports whether one line of resourceRules matches. Missing lists match everything, except resources. custom

@@ -243,42 +243,52 @@ func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []
 	if p.mutates && r.Object == nil {
 		return nil
 	}
-	t, err := p.about(ctx, r, env)
+	t, applies, err := p.about(ctx, r, env)
 	switch {
 	case t == nil:
 		p.ExplainMatch(ctx, r, env)
 		return nil
-	case err != nil:
+	case err != nil && (!applies || p.mutates):
 		return []Result{{Rule: p.rule, Outcome: admission.Unknown, Enforce: p.enforce, Message: err.Error()}}
 	case p.rule != "":
-		return p.bound(ctx, r, env, t)
+		return p.bound(ctx, r, env, t, err)
 	case p.mutates:
 		return []Result{p.mutated(ctx, r, env, t)}
 	}
-	return []Result{p.one(ctx, r, env, t.program())}
+	return []Result{p.one(ctx, r, env, t.program()).unless(err)}
+}
+
+// unless returns the result for a request that the policy may not apply to, which err says: that only matters if the
+// request would violate it.
+func (out Result) unless(err error) Result {
+	if err != nil && out.Outcome != admission.Pass && out.Outcome != admission.Skip {
+		out.Outcome = admission.Unknown
+		out.Message = "whether the policy applies is not known: " + err.Error() + "; if it does: " + out.Message
+	}
+	return out
 }
 
 // about returns the target that the request belongs to, nil if there is none. The error is a
-// *admission.NeedsClusterError if that is unknown.
-func (p *Policy) about(ctx context.Context, r *admission.Request, env Env) (*target, error) {
+// *admission.NeedsClusterError if that is unknown. applies is false if the request as it is cannot be evaluated either.
+func (p *Policy) about(ctx context.Context, r *admission.Request, env Env) (_ *target, applies bool, _ error) {
 	var elsewhere error // the policy may be one of another namespace
 	if id := admission.IdentityOf(r.CurrentObject()); p.namespace != "" && id.Namespace != p.namespace {
 		if !r.Unplaced(id) {
-			return nil, nil
+			return nil, false, nil
 		}
 		elsewhere = admission.NeedsNamespace(id)
 	}
 	for i := range p.targets {
 		if ok, err := p.targets[i].match.matches(ctx, r, env.Cluster); ok || err != nil {
-			return &p.targets[i], cmp.Or(err, elsewhere)
+			return &p.targets[i], ok, cmp.Or(err, elsewhere)
 		}
 	}
-	return nil, nil
+	return nil, false, nil
 }
 
 // bound evaluates a policy of Kubernetes once for each binding that matches, and for each object that the binding's
-// paramRef selects. A mutation starts from what the one before it left.
-func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env, t *target) []Result {
+// paramRef selects. A mutation starts from what the one before it left. unsure says why the policy may not apply; nil: it does.
+func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env, t *target, unsure error) []Result {
 	run := func(r *admission.Request, param any, enforce bool) Result {
 		if p.mutates {
 			return p.apply(ctx, r, env, t, param, nil)
@@ -286,14 +296,14 @@ func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env, t *ta
 		return p.judge(p.program.evaluate(ctx, r, env, param, nil), enforce)
 	}
 	if len(p.bindings) == 0 {
-		return []Result{run(r, nil, false)}
+		return []Result{run(r, nil, false).unless(unsure)}
 	}
 	var out []Result
 	request := *r
-	p.eachBinding(ctx, &request, env, func(b binding, param any, err error) {
+	p.eachBinding(ctx, &request, env, func(b binding, param any, applies bool, err error) {
 		next := p.judge(verdict{err: err, index: -1, denies: true}, b.enforce)
-		if err == nil {
-			next = run(&request, param, b.enforce)
+		if applies && (err == nil || !p.mutates) {
+			next = run(&request, param, b.enforce).unless(cmp.Or(unsure, err))
 		}
 		out = append(out, next)
 		if next.Patched != nil {
@@ -303,9 +313,11 @@ func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env, t *ta
 	return out
 }
 
-// eachBinding calls do for each matching binding and each object that its paramRef selects, or once with the error if
-// these are unknown.
-func (p *Policy) eachBinding(ctx context.Context, r *admission.Request, env Env, do func(binding, any, error)) {
+// eachBinding calls do for each binding that matches or may match, and each object that its paramRef selects; or once
+// without one, and with the error, if these are unknown. The error of a binding that applies says why it may not match.
+func (p *Policy) eachBinding(ctx context.Context, r *admission.Request, env Env,
+	do func(b binding, param any, applies bool, err error),
+) {
 	for _, b := range p.bindings {
 		ok, err := b.match.matches(ctx, r, env.Cluster)
 		if err == nil && !ok {
@@ -313,15 +325,18 @@ func (p *Policy) eachBinding(ctx context.Context, r *admission.Request, env Env,
 			continue
 		}
 		var params []any
-		if err == nil {
-			params, err = p.program.params(ctx, r, env, p.paramKind, b.params)
+		if ok {
+			var unknown error
+			if params, unknown = p.program.params(ctx, r, env, p.paramKind, b.params); unknown != nil {
+				ok, err = false, cmp.Or(err, unknown)
+			}
 		}
-		if err != nil {
-			do(b, nil, err)
+		if !ok {
+			do(b, nil, false, err)
 			continue
 		}
 		for _, param := range params {
-			do(b, param, nil)
+			do(b, param, true, err)
 		}
 	}
 }

@@ -55,9 +55,9 @@ func (s *Set) Deployers(root roots.Root) []*Deployment {
 	return slices.DeleteFunc(s.found().at(root.Path), func(one *Deployment) bool { return one.root() != root })
 }
 
-// NamesFile reports whether a kustomization that a root consists of names a file.
+// NamesFile reports whether a kustomization that a root consists of, or a configuration of its plugins, names a file.
 func (s *Set) NamesFile(root roots.Root, file string) bool {
-	return slices.ContainsFunc(s.Ancestors(s.NamedBy(file)...), func(dir string) bool {
+	return slices.ContainsFunc(s.Ancestors(s.Reading(file)...), func(dir string) bool {
 		return dir == root.Path || slices.ContainsFunc(s.Deployers(root), func(one *Deployment) bool {
 			return one.has(dir) || slices.Contains(one.Components(), dir)
 		})

@@ -46,7 +46,7 @@ type Graph struct {
 
 	located env.Memo[string, bool]     // by folder, results of HasKustomization
 	parsed  env.Memo[string, parsed]   // by folder, results of Kustomization
-	outside env.Memo[string, []string] // by folder, results of elsewhere
+	plugins env.Memo[string, []string] // by folder, results of configured
 }
 
 // Tree returns the tree of the graph.
@@ -80,6 +80,18 @@ func (g *Graph) Named(p string) bool { return len(g.values(readers, p)) > 0 }
 
 // NamedBy lists the folders whose kustomization names a file or folder in any field, in no order.
 func (g *Graph) NamedBy(p string) []string { return g.values(readers, p) }
+
+// Reading lists the folders whose kustomization names a file, or a configuration of its plugins and charts does, in no
+// order.
+func (g *Graph) Reading(p string) []string {
+	list := g.NamedBy(p)
+	for _, dir := range g.values(folders, plugin) {
+		if slices.ContainsFunc(g.configured(dir), func(named string) bool { return named != dir && within(named, p) }) {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
 
 // Generating lists the folders whose kustomization uses manifests in folders below it as data of a generator, sorted.
 func (g *Graph) Generating() []string { return g.sorted(folders, generating) }
@@ -209,7 +221,7 @@ func (g *Graph) Touched(changed, links []string) []string {
 	elsewhere := map[string][]string{}
 	if len(changed) > 0 {
 		for _, reader := range g.values(folders, configured) {
-			elsewhere[reader] = g.elsewhere(reader)
+			elsewhere[reader] = g.configured(reader)
 		}
 	}
 	for _, p := range changed {
@@ -248,19 +260,20 @@ func (g *Graph) Touched(changed, links []string) []string {
 // within reports whether a path is a folder, or in or below it.
 func within(dir, p string) bool { return dir == "." || p == dir || strings.HasPrefix(p, dir+"/") }
 
-// elsewhere lists the paths outside of a folder that files with configurations of its plugins name. It is not part of the
-// index, since there the facts of a kustomization depend on its own file alone.
-func (g *Graph) elsewhere(dir string) []string {
-	return g.outside.Get(dir, func() (list []string) {
+// configured lists the paths that configurations of a folder's plugins name, also those in files of their own. It is not
+// part of the index, since there the facts of a kustomization depend on its own file alone.
+func (g *Graph) configured(dir string) []string {
+	return g.plugins.Get(dir, func() []string {
 		f, err := g.Kustomization(dir)
 		if f == nil || err != nil {
 			return nil
 		}
+		list := paths(dir, g.configurations(f))
 		for _, ref := range f.Refs {
 			if named, ok := tree.Clean(path.Join(dir, ref.Value)); ok && ref.Role == kustomization.Plugin && IsManifestName(named) {
 				if data, _, err := g.tree.ReadFile(named); err == nil {
 					documents, _ := doc.Parse(named, data, g.options.Limits)
-					list = append(list, outside(dir, documents)...)
+					list = append(list, paths(dir, documents)...)
 				}
 			}
 		}

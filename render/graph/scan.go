@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -123,18 +124,13 @@ func (g *Graph) one(j job, c tree.Content, out *facts) error {
 // the kustomization.
 func (g *Graph) link(f *kustomization.File, out *facts) error {
 	traits := map[string]bool{component: f.Component, odd: changesKinds(f), bringing: len(f.Helm) > 0, plugin: len(f.Helm) > 0}
-	configurations := f.Helm
-	if _, globals := doc.Field(f.Node, "helmGlobals"); globals != nil {
-		configurations = append(slices.Clone(configurations), globals)
-	}
 	for _, in := range f.Inline {
-		if in.Role == kustomization.Plugin {
-			documents, _ := doc.Parse(f.Path, []byte(in.Node.Value), g.options.Limits)
-			configurations, traits[plugin] = append(slices.Clone(configurations), documents...), true
-		}
+		traits[plugin] = traits[plugin] || in.Role == kustomization.Plugin
 	}
-	for _, named := range outside(f.Dir, configurations) {
-		out.add(folders, reading+named, f.Dir)
+	for _, named := range paths(f.Dir, g.configurations(f)) {
+		if !within(f.Dir, named) {
+			out.add(folders, reading+named, f.Dir)
+		}
 	}
 	for _, chart := range localCharts(f) {
 		out.add(folders, inflating+chart, f.Dir)
@@ -206,15 +202,30 @@ func localCharts(f *kustomization.File) (list []string) {
 	return list
 }
 
-// outside lists the paths outside of a folder that configurations of plugins and charts name.
-func outside(dir string, configurations []*yaml.Node) (list []string) {
+// configurations returns the configurations of plugins and charts in a kustomization.
+func (g *Graph) configurations(f *kustomization.File) []*yaml.Node {
+	list := slices.Clone(f.Helm)
+	if _, globals := doc.Field(f.Node, "helmGlobals"); globals != nil {
+		list = append(list, globals)
+	}
+	for _, in := range f.Inline {
+		if in.Role == kustomization.Plugin {
+			documents, _ := doc.Parse(f.Path, []byte(in.Node.Value), g.options.Limits)
+			list = append(list, documents...)
+		}
+	}
+	return list
+}
+
+// paths lists what texts in configurations of a folder's plugins and charts are as paths. Most of these texts are none.
+func paths(dir string, configurations []*yaml.Node) (list []string) {
 	var visit func(n *yaml.Node)
 	visit = func(n *yaml.Node) {
 		value := n.Value
 		if _, after, ok := strings.Cut(value, "="); ok { // KEY=PATH
 			value = after
 		}
-		if strings.HasPrefix(strings.TrimPrefix(value, "./"), "../") && !strings.Contains(value, "\n") {
+		if value != "" && !strings.Contains(value, "\n") {
 			if named, ok := tree.Clean(path.Join(dir, value)); ok {
 				list = append(list, named)
 			}
@@ -261,12 +272,20 @@ func (g *Graph) manifest(j job, data []byte, out *facts) {
 		return
 	}
 	key := g.scope + " " + j.id + " " + j.path
-	found, known := env.Get[facts](g.Memory(), wordsTable, key, nil)
+	found, known := env.Get[[relations][]string](g.Memory(), wordsTable, key, nil)
 	if !known {
-		g.words(j.path, data, &found)
+		var own facts
+		g.words(j.path, data, &own)
+		for r, m := range own {
+			found[r] = slices.Sorted(maps.Keys(m))
+		}
 		env.Put(g.Memory(), wordsTable, key, nil, found)
 	}
-	out.merge(&found)
+	for r, keys := range found {
+		for _, key := range keys {
+			out.add(relation(r), key, j.path)
+		}
+	}
 }
 
 // words records the words in a file for Mentions.

@@ -216,5 +216,15 @@ func deployable(o identity) bool {
 		!strings.HasSuffix(o.GVK.Group, ".kyverno.io") && o.GVK.Group != "admissionregistration.k8s.io"
 }
 
+// Hides reports whether a file is in a hidden folder for tests that has one (https://github.com/kyverno/policies).
+func (t PolicyTests) Hides(p string) bool {
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if name := path.Base(dir); name == ".chainsaw-test" || name == ".kyverno-test" {
+			return slices.ContainsFunc(t.index.Noted(policyTests, anyTest), func(test string) bool { return isBelow(test, dir) })
+		}
+	}
+	return false
+}
+
 // OfAny returns the policy test that uses a file as a resource or as an exception, empty where none does.
 func (t PolicyTests) OfAny(p string) string { return cmp.Or(t.owner(excepted, p), t.Of(p)) }
