@@ -12,7 +12,7 @@ import (
 func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Problem) {
 	out := &Policies{options: o, byRef: map[PolicyRef]compiled{}, about: map[PolicyRef]About{}}
 	var problems []policy.Problem
-	var bound bindings
+	bound := bindings{only: o.Bound}
 	type item struct {
 		doc  policy.Document
 		role *role

@@ -74,8 +74,9 @@ func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
 	out.message = c.text("/validate/message", v.Message)
 	// The API server's code decides about a cel rule, which knows nothing of this (pkg/engine/handlers/validation of Kyverno).
 	out.strict = v.AllowExistingViolations != nil && !*v.AllowExistingViolations
-	out.tolerant = v.CEL == nil && !out.strict
 	out.action = c.action(v)
+	// Kyverno looks at the old object only where the action enforces without an override (validate_resource.go there).
+	out.tolerant = v.CEL == nil && !out.strict && out.action.plain()
 	switch have[0] {
 	case "manifests":
 		c.clusterOnly("/validate/manifests", "validate.manifests")

@@ -269,6 +269,8 @@ func TestEvaluateUpdate(t *testing.T) {
 		{"was bad already, not allowed", strict, badPod, badPod, engine.Fail, true, false},
 		{"was bad already, by the API server's code", "validate: {failureAction: Enforce, cel: {expressions: [{expression: " +
 			"'!object.spec.hostPID'}]}}", badPod, badPod, engine.Fail, true, false},
+		{"was bad already, enforced by an override", "validate: {failureAction: Audit, failureActionOverrides: [{action: " +
+			"Enforce}], pattern: {spec: {hostPID: false}}}", badPod, badPod, engine.Fail, true, false},
 		{"became good", rule, badPod, good, engine.Pass, false, false},
 	}
 	for _, tt := range tests {

@@ -59,6 +59,14 @@ func (a action) or(b action) action {
 	return a
 }
 
+// plain reports whether the action enforces where no override applies.
+func (a *action) plain() bool {
+	for !a.set && a.next != nil {
+		a = a.next
+	}
+	return a.enforce
+}
+
 // enforced reports whether a failure of a request blocks. An override that depends on an unknown namespace, or on labels of a
 // namespace that is not declared, counts only if it enforces; known is then false. A Namespace itself is in no namespace, and
 // one that exists must be enforced by its name, too (Kyverno's policy cache looks it up by that, and its engine does not).

@@ -100,6 +100,7 @@ func roleOf(d policy.Document) (*role, *policy.Problem) {
 type bindings struct {
 	validating []policy.ValidatingAdmissionPolicyBinding
 	mutating   []policy.MutatingAdmissionPolicyBinding
+	only       bool // see Options.Bound
 }
 
 func decodeBinding[B any](d policy.Document, into *[]B) []policy.Problem {

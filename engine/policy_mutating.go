@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/lintel-bot/lintel/engine/cel"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -37,6 +39,11 @@ func compileMutatingAdmission(d policy.Document, bound *bindings) (compiled, []p
 	c, more := cel.CompileMutatingAdmissionPolicy(d, m, bound.mutating)
 	if bad = append(bad, more...); c == nil {
 		return nil, nil, bad
+	}
+	if bound.only && !slices.ContainsFunc(bound.mutating, func(b policy.MutatingAdmissionPolicyBinding) bool {
+		return b.Spec.PolicyName == d.Name
+	}) {
+		return nil, []policy.Problem{d.Warning("/metadata/name", "%s %s changes nothing, since no binding names it", d.Kind, d.Name)}, bad
 	}
 	return &celPolicy{ref: referenceTo(d), cel: c, at: mutatesFirst}, nil, bad
 }

@@ -82,4 +82,7 @@ type PolicyInfo struct {
 // Options are the inputs of a compilation that are not in files.
 type Options struct {
 	Now time.Time // the clock of the check, for time functions of policies
+	// Bound leaves out a MutatingAdmissionPolicy that no binding names, as the API server does. Kyverno's command line
+	// evaluates it. A ValidatingAdmissionPolicy without a binding enforces nothing in either case.
+	Bound bool
 }

@@ -32,7 +32,7 @@ type Ruleset struct {
 // Compile compiles rules. A compiler reuses earlier results for the same policies; nil always compiles.
 func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	set := &Ruleset{Settings: s.Settings, Warnings: slices.Clone(s.Warnings), PassedOn: s.PassedOn}
-	options := engine.Options{Now: now}
+	options := engine.Options{Now: now, Bound: true}
 	policies, problems := known.policies(s.Policies, options)
 	exceptions, more := engine.CompileExceptions(ForEngine(s.Exceptions), options)
 	set.Policies = policies

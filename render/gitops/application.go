@@ -78,6 +78,10 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 		d.Replace = d.Replace || option.text() == "Replace=true"
 		d.Applied = d.Applied || option.text() == "ServerSideApply=true"
 	}
+	if keys := argoKinds(s); len(keys) > 1 { // ExplicitType of ApplicationSource
+		return problemAt(s.position(keys[1]), Broken, "this source has %s and %s, and Argo CD renders only one of them: remove the other",
+			keys[0], keys[1])
+	}
 	if chart, ok := r.argoChart(s); ok {
 		return r.argoRemoteChart(app, s, chart, d)
 	}
@@ -217,16 +221,22 @@ func known(f *field, keys ...string) string {
 	return f.text()
 }
 
+// argoKinds lists what a source names to render it. Argo CD drops what has only zero values, except for a plugin
+// (NormalizeSource of util/argo).
+func argoKinds(s *field) (keys []string) {
+	for _, key := range []string{"plugin", "kustomize", "helm", "directory"} {
+		if one := s.get(key); one.present() && (key == "plugin" || !one.zero()) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // argoKind returns what renders a source: what the source names, else what its folder contains
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/tool_detection/). It is empty for a plugin.
 func (r *reader) argoKind(s *field, dir string) Kind {
-	for _, k := range []struct {
-		key  string
-		kind Kind
-	}{{"plugin", ""}, {"kustomize", ArgoKustomize}, {"helm", ArgoHelm}, {"directory", ArgoDirectory}} {
-		if s.present(k.key) {
-			return k.kind
-		}
+	if keys := argoKinds(s); len(keys) > 0 {
+		return map[string]Kind{"kustomize": ArgoKustomize, "helm": ArgoHelm, "directory": ArgoDirectory}[keys[0]]
 	}
 	return Detect(r.Tree, dir)
 }

@@ -226,6 +226,16 @@ func (f *field) present(keys ...string) bool {
 	return f != nil && (f.Fields != nil || f.List || f.Scalar != nil)
 }
 
+// zero reports whether a value has only empty texts, zeros and false in it.
+func (f *field) zero() bool {
+	if f == nil || f.Unknown {
+		return f == nil
+	}
+	return slices.Contains([]any{nil, "", false, int64(0), 0.0}, f.Scalar) &&
+		!slices.ContainsFunc(f.Items, func(one *field) bool { return !one.zero() }) &&
+		!slices.ContainsFunc(f.Keys, func(key string) bool { return !f.Fields[key].zero() })
+}
+
 // each returns a map or a list with change applied to each value. A value that becomes nil is removed.
 func (f *field) each(change func(*field) *field) *field {
 	if f == nil {

@@ -231,7 +231,7 @@ func TestReleaseProblems(t *testing.T) {
 		"Argo, template": {argoApp("source: {repoURL: 'https://x', chart: '{{ .x }}'}"), Broken, "chart has a " +
 			"template expression"},
 		"Argo, no address": {argoApp("source: {chart: redis}"), Broken, "names no repository"},
-		"Argo, no chart":   {argoApp("source: {repoURL: o/r, path: apps/b, helm: {}}"), Broken, "has no Chart.yaml"},
+		"Argo, no chart":   {argoApp("source: {repoURL: o/r, path: apps/b, helm: {releaseName: x}}"), Broken, "has no Chart.yaml"},
 		"Argo, plugin": {argoApp("source: {repoURL: 'https://x/y', path: a, plugin: {}, helm: {}}"), ClusterOnly,
 			"another repository"},
 		"Argo, the cluster's version": {appSet("  goTemplate: true\n", "  - clusters: {}\n",
