@@ -3,6 +3,7 @@ package builtin
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -38,7 +39,52 @@ func refused(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 			found = append(found, v)
 		}
 	}
+	if f.overflows(s) {
+		found = append(found, schema.Violation{Message: fmt.Sprintf("Argo CD keeps the object in one of its annotations, which "+
+			"then have more than %d bytes: set the sync option ServerSideApply=true: %s", maxAnnotations, apiserver.Refused)})
+	}
 	return append(found, f.unresizable(ctx, s)...)
+}
+
+// maxAnnotations is how many bytes the annotations of an object may have (TotalAnnotationSizeLimitB of
+// k8s.io/apimachinery/pkg/api/validation).
+const maxAnnotations = 256 << 10
+
+// overflows reports whether the annotations of an object are too large once "kubectl apply" has added the object itself
+// as JSON (https://kubernetes.io/docs/reference/labels-annotations-taints/#kubectl-kubernetes-io-last-applied-configuration).
+func (f *apiFacts) overflows(s Deployed) bool {
+	by, known := f.cluster.(interface {
+		AppliesOnClient(roots.Root, map[string]any) bool
+	})
+	const escaped = 6 // bytes of a character in JSON at most
+	if !hasName(s.Object) || textLength(s.Object)*escaped <= maxAnnotations || !known || !by.AppliesOnClient(s.Root, s.Object) {
+		return false
+	}
+	text, err := json.Marshal(s.Object)
+	size := len("kubectl.kubernetes.io/last-applied-configuration") + len(text) + len("\n")
+	for name, value := range admission.TextsAt(s.Object, "/metadata/annotations") {
+		size += len(name) + len(value)
+	}
+	return err == nil && size > maxAnnotations
+}
+
+// textLength is about how many bytes an object has as JSON, where nothing is escaped.
+func textLength(v any) (n int) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			n += len(key) + 6 + textLength(value)
+		}
+	case []any:
+		for _, value := range v {
+			n += 1 + textLength(value)
+		}
+	case string:
+		return len(v) + 2
+	default:
+		return 24
+	}
+	return n
 }
 
 // recreated returns the changes for which the deployer deletes and creates the object again, since the field is

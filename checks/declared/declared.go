@@ -106,6 +106,11 @@ func (d *Objects) AppliesOnServer(root roots.Root, object map[string]any) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(by *deploy.Deployment) bool { return !by.AppliesOnServer(object) })
 }
 
+// AppliesOnClient reports whether something that deploys a root sends an object of it as "kubectl apply" does.
+func (d *Objects) AppliesOnClient(root roots.Root, object map[string]any) bool {
+	return slices.ContainsFunc(d.set.Deployers(root), func(by *deploy.Deployment) bool { return by.AppliesOnClient(object) })
+}
+
 // bare drops the data of the resources' places, which takes more memory than the resources.
 func bare(resources []*render.Resource) []*render.Resource {
 	return report.Mapped(resources, func(r *render.Resource) *render.Resource {

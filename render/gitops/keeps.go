@@ -83,6 +83,12 @@ func (d *Deployment) AppliesOnServer(object map[string]any) bool {
 		!d.Replace && !has(syncOptions, "Replace=true", "ServerSideApply=false"))
 }
 
+// AppliesOnClient reports whether an object is sent as "kubectl apply" does: Argo CD does that unless something else is
+// asked for.
+func (d *Deployment) AppliesOnClient(object map[string]any) bool {
+	return d != nil && d.by(argo...) && !d.AppliesOnServer(object) && !d.Replace && !options(object)(syncOptions, "Replace=true")
+}
+
 // Creates reports whether an object is only created, and an existing one is not changed
 // (https://fluxcd.io/flux/components/kustomize/kustomizations/#ifnotpresent).
 func (d *Deployment) Creates(object map[string]any) bool {
