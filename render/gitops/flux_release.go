@@ -356,6 +356,7 @@ func (r *reader) valuesFrom(from *field) []Layer {
 		}
 		l.Unknown = fmt.Sprintf("several objects %s of this repository have the name %s", kind, name)
 	case found.present("sops"):
+		l.Matched = digest(key, found.get("data", key), found.get("stringData", key))
 		l.Unknown = fmt.Sprintf("the %s %s is encrypted", kind, name)
 	case value == nil && from.truth("optional"):
 		return nil
