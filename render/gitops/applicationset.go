@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -97,11 +96,6 @@ func (r *reader) applicationSet(root *field) *Problem {
 				continue
 			}
 			if name := known(app, "metadata", "name"); name != "" && s.needs == nil && !s.guess && !declares {
-				if len(validation.IsDNS1123Subdomain(name)) > 0 {
-					r.problem(problemAt(template.position("metadata", "name"), Broken, "the API server refuses the name %q of an Application "+
-						"of this ApplicationSet: use lower case letters, digits, - and .", name))
-					continue
-				}
 				if names[name] && twice == nil {
 					twice = problemAt(template.position("metadata", "name"), Broken,
 						"several Applications of this ApplicationSet have the name %q: Argo CD refuses that, and changes none of them", name)

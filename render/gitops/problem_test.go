@@ -37,8 +37,6 @@ func TestProblems(t *testing.T) {
 	}{
 		"no source":    {argoApp("project: default"), Broken, "app.yaml:5: this Application names no source"},
 		"neither path": {argoApp("source:\n  repoURL: o/r"), Broken, "names no path and no chart"},
-		"a name that no Application can have": {appSet("", "  - list: {elements: [{n: A_b}]}\n",
-			"'{{n}}'}\n    spec: {source: {repoURL: o/r, path: apps/a}}"), Broken, `refuses the name "A_b" of an Application`},
 		"two ways to render": {argoApp("source: {repoURL: o/r, path: apps/a, helm: {releaseName: x}, directory: {recurse: true}}"), Broken,
 			"app.yaml:5: this source has helm and directory, and Argo CD renders only one of them"},
 		"chart without a repository": {argoApp("source:\n  chart: redis"), Broken, `app.yaml:6: this source names no repository ` +
