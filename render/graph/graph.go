@@ -46,7 +46,7 @@ type Graph struct {
 
 	located env.Memo[string, bool]     // by folder, results of HasKustomization
 	parsed  env.Memo[string, parsed]   // by folder, results of Kustomization
-	plugins env.Memo[string, []string] // by folder, results of configured
+	outside env.Memo[string, []string] // by folder, results of configured without inside
 }
 
 // Tree returns the tree of the graph.
@@ -86,7 +86,7 @@ func (g *Graph) NamedBy(p string) []string { return g.values(readers, p) }
 func (g *Graph) Reading(p string) []string {
 	list := g.NamedBy(p)
 	for _, dir := range g.values(folders, plugin) {
-		if slices.ContainsFunc(g.configured(dir), func(named string) bool { return named != dir && within(named, p) }) {
+		if slices.ContainsFunc(g.configured(dir, true), func(named string) bool { return named != dir && within(named, p) }) {
 			list = append(list, dir)
 		}
 	}
@@ -221,7 +221,7 @@ func (g *Graph) Touched(changed, links []string) []string {
 	elsewhere := map[string][]string{}
 	if len(changed) > 0 {
 		for _, reader := range g.values(folders, configured) {
-			elsewhere[reader] = g.configured(reader)
+			elsewhere[reader] = g.outside.Get(reader, func() []string { return g.configured(reader, false) })
 		}
 	}
 	for _, p := range changed {
@@ -260,25 +260,25 @@ func (g *Graph) Touched(changed, links []string) []string {
 // within reports whether a path is a folder, or in or below it.
 func within(dir, p string) bool { return dir == "." || p == dir || strings.HasPrefix(p, dir+"/") }
 
-// configured lists the paths that configurations of a folder's plugins name, also those in files of their own. It is not
-// part of the index, since there the facts of a kustomization depend on its own file alone.
-func (g *Graph) configured(dir string) []string {
-	return g.plugins.Get(dir, func() []string {
-		f, err := g.Kustomization(dir)
-		if f == nil || err != nil {
-			return nil
-		}
-		list := paths(dir, g.configurations(f))
-		for _, ref := range f.Refs {
-			if named, ok := tree.Clean(path.Join(dir, ref.Value)); ok && ref.Role == kustomization.Plugin && IsManifestName(named) {
-				if data, _, err := g.tree.ReadFile(named); err == nil {
-					documents, _ := doc.Parse(named, data, g.options.Limits)
-					list = append(list, paths(dir, documents)...)
-				}
+// configured lists the paths that configurations of a folder's plugins name, also those in files of their own (see paths).
+// These are not part of the index, since there the facts of a kustomization depend on its own file alone.
+func (g *Graph) configured(dir string, inside bool) (list []string) {
+	f, err := g.Kustomization(dir)
+	if f == nil || err != nil {
+		return nil
+	}
+	if inside { // others are in the index
+		list = paths(dir, g.configurations(f), true)
+	}
+	for _, ref := range f.Refs {
+		if named, ok := tree.Clean(path.Join(dir, ref.Value)); ok && ref.Role == kustomization.Plugin && IsManifestName(named) {
+			if data, _, err := g.tree.ReadFile(named); err == nil {
+				documents, _ := doc.Parse(named, data, g.options.Limits)
+				list = append(list, paths(dir, documents, inside)...)
 			}
 		}
-		return list
-	})
+	}
+	return list
 }
 
 // IsStandalone reports whether a folder has a kustomization that can be deployed by itself: one that is no component.

@@ -127,10 +127,8 @@ func (g *Graph) link(f *kustomization.File, out *facts) error {
 	for _, in := range f.Inline {
 		traits[plugin] = traits[plugin] || in.Role == kustomization.Plugin
 	}
-	for _, named := range paths(f.Dir, g.configurations(f)) {
-		if !within(f.Dir, named) {
-			out.add(folders, reading+named, f.Dir)
-		}
+	for _, named := range paths(f.Dir, g.configurations(f), false) {
+		out.add(folders, reading+named, f.Dir)
 	}
 	for _, chart := range localCharts(f) {
 		out.add(folders, inflating+chart, f.Dir)
@@ -217,15 +215,16 @@ func (g *Graph) configurations(f *kustomization.File) []*yaml.Node {
 	return list
 }
 
-// paths lists what texts in configurations of a folder's plugins and charts are as paths. Most of these texts are none.
-func paths(dir string, configurations []*yaml.Node) (list []string) {
+// paths lists the paths outside of a folder that configurations of its plugins and charts name. With inside, it lists
+// what every text in them is as a path, although most are none.
+func paths(dir string, configurations []*yaml.Node, inside bool) (list []string) {
 	var visit func(n *yaml.Node)
 	visit = func(n *yaml.Node) {
 		value := n.Value
 		if _, after, ok := strings.Cut(value, "="); ok { // KEY=PATH
 			value = after
 		}
-		if value != "" && !strings.Contains(value, "\n") {
+		if (inside && value != "" || strings.HasPrefix(strings.TrimPrefix(value, "./"), "../")) && !strings.Contains(value, "\n") {
 			if named, ok := tree.Clean(path.Join(dir, value)); ok {
 				list = append(list, named)
 			}
