@@ -44,9 +44,10 @@ type Graph struct {
 	hiddenFolders, hiddenFiles map[string]bool // whose facts in base are outdated
 	added                      *facts          // the facts that replace them
 
-	located env.Memo[string, bool]     // by folder, results of HasKustomization
-	parsed  env.Memo[string, parsed]   // by folder, results of Kustomization
-	outside env.Memo[string, []string] // by folder, results of configured without inside
+	located env.Memo[string, bool]          // by folder, results of HasKustomization
+	parsed  env.Memo[string, parsed]        // by folder, results of Kustomization
+	plugins env.Memo[configuring, []string] // results of configured
+	named   env.Memo[string, []string]      // by path, results of Reading
 }
 
 // Tree returns the tree of the graph.
@@ -84,13 +85,15 @@ func (g *Graph) NamedBy(p string) []string { return g.values(readers, p) }
 // Reading lists the folders whose kustomization names a file, or a configuration of its plugins and charts does, in no
 // order.
 func (g *Graph) Reading(p string) []string {
-	list := g.NamedBy(p)
-	for _, dir := range g.values(folders, plugin) {
-		if slices.ContainsFunc(g.configured(dir, true), func(named string) bool { return named != dir && within(named, p) }) {
-			list = append(list, dir)
+	return g.named.Get(p, func() []string {
+		list := g.NamedBy(p)
+		for _, dir := range g.values(folders, plugin) {
+			if slices.ContainsFunc(g.configured(configuring{dir, true}), func(named string) bool { return named != dir && within(named, p) }) {
+				list = append(list, dir)
+			}
 		}
-	}
-	return list
+		return slices.Clip(list)
+	})
 }
 
 // Generating lists the folders whose kustomization uses manifests in folders below it as data of a generator, sorted.
@@ -217,11 +220,11 @@ func (g *Graph) ancestors(start []string, visit func(dir, reader string)) map[st
 func (g *Graph) Touched(changed, links []string) []string {
 	var dirty []string
 	add := func(dirs []string) { dirty = append(dirty, dirs...) }
-	plugins := g.values(folders, plugin)
+	plugged := g.values(folders, plugin)
 	elsewhere := map[string][]string{}
 	if len(changed) > 0 {
 		for _, reader := range g.values(folders, configured) {
-			elsewhere[reader] = g.outside.Get(reader, func() []string { return g.configured(reader, false) })
+			elsewhere[reader] = g.configured(configuring{folder: reader})
 		}
 	}
 	for _, p := range changed {
@@ -239,7 +242,7 @@ func (g *Graph) Touched(changed, links []string) []string {
 			add(g.values(folders, reading+up))
 			top = up == "."
 		}
-		for _, reader := range plugins {
+		for _, reader := range plugged {
 			if within(reader, p) || slices.ContainsFunc(elsewhere[reader], func(named string) bool { return within(named, p) }) {
 				dirty = append(dirty, reader)
 			}
@@ -260,25 +263,33 @@ func (g *Graph) Touched(changed, links []string) []string {
 // within reports whether a path is a folder, or in or below it.
 func within(dir, p string) bool { return dir == "." || p == dir || strings.HasPrefix(p, dir+"/") }
 
-// configured lists the paths that configurations of a folder's plugins name, also those in files of their own (see paths).
-// These are not part of the index, since there the facts of a kustomization depend on its own file alone.
-func (g *Graph) configured(dir string, inside bool) (list []string) {
-	f, err := g.Kustomization(dir)
-	if f == nil || err != nil {
-		return nil
-	}
-	if inside { // others are in the index
-		list = paths(dir, g.configurations(f), true)
-	}
-	for _, ref := range f.Refs {
-		if named, ok := tree.Clean(path.Join(dir, ref.Value)); ok && ref.Role == kustomization.Plugin && IsManifestName(named) {
-			if data, _, err := g.tree.ReadFile(named); err == nil {
-				documents, _ := doc.Parse(named, data, g.options.Limits)
-				list = append(list, paths(dir, documents, inside)...)
+// configuring is the configurations of a folder's plugins and charts. inside is as for paths.
+type configuring struct {
+	folder string
+	inside bool
+}
+
+// configured lists the paths that configurations of plugins name, also those in files of their own (see paths). These are
+// not part of the index, since there the facts of a kustomization depend on its own file alone.
+func (g *Graph) configured(of configuring) []string {
+	return g.plugins.Get(of, func() (list []string) {
+		f, err := g.Kustomization(of.folder)
+		if f == nil || err != nil {
+			return nil
+		}
+		if of.inside { // others are in the index
+			list = paths(of.folder, g.configurations(f), true)
+		}
+		for _, ref := range f.Refs {
+			if named, ok := tree.Clean(path.Join(of.folder, ref.Value)); ok && ref.Role == kustomization.Plugin && IsManifestName(named) {
+				if data, _, err := g.tree.ReadFile(named); err == nil {
+					documents, _ := doc.Parse(named, data, g.options.Limits)
+					list = append(list, paths(of.folder, documents, of.inside)...)
+				}
 			}
 		}
-	}
-	return list
+		return list
+	})
 }
 
 // IsStandalone reports whether a folder has a kustomization that can be deployed by itself: one that is no component.
