@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -60,6 +61,7 @@ func (r *reader) askFor(app, s *field) {
 // argoSource reads one source of an Application. It returns a problem where it is not known what is deployed from the
 // source.
 func (r *reader) argoSource(app, s *field, index int) *Problem {
+	s = normalized(s)
 	d := Deployment{
 		Path: app.position("metadata", "name").Path, Object: r.object, Name: app.text("metadata", "name"), Source: index,
 		Revision: known(s, "targetRevision"), Where: app.position("metadata", "name"), PathWhere: s.position("path"),
@@ -221,15 +223,25 @@ func known(f *field, keys ...string) string {
 	return f.text()
 }
 
-// argoKinds lists what a source names to render it. Argo CD drops what has only zero values, except for a plugin
-// (NormalizeSource of util/argo).
-func argoKinds(s *field) (keys []string) {
-	for _, key := range []string{"plugin", "kustomize", "helm", "directory"} {
-		if one := s.get(key); one.present() && (key == "plugin" || !one.zero()) {
-			keys = append(keys, key)
+// normalized returns a source without what has only zero values, as Argo CD does first (NormalizeSource of util/argo).
+func normalized(s *field) *field {
+	out := *s
+	out.Fields = maps.Clone(s.Fields)
+	out.Keys = slices.DeleteFunc(slices.Clone(s.Keys), func(key string) bool {
+		one := s.Fields[key]
+		drop := slices.Contains([]string{"kustomize", "helm", "directory"}, key) && one != nil && !one.Unknown &&
+			!slices.ContainsFunc(one.Keys, func(key string) bool { return !one.Fields[key].zero() })
+		if drop {
+			delete(out.Fields, key)
 		}
-	}
-	return keys
+		return drop
+	})
+	return &out
+}
+
+// argoKinds lists what a source names to render it.
+func argoKinds(s *field) []string {
+	return slices.DeleteFunc([]string{"plugin", "kustomize", "helm", "directory"}, func(key string) bool { return !s.present(key) })
 }
 
 // argoKind returns what renders a source: what the source names, else what its folder contains

@@ -226,14 +226,9 @@ func (f *field) present(keys ...string) bool {
 	return f != nil && (f.Fields != nil || f.List || f.Scalar != nil)
 }
 
-// zero reports whether a value has only empty texts, zeros and false in it.
+// zero reports whether a value is missing, an empty text, list or map, zero or false.
 func (f *field) zero() bool {
-	if f == nil || f.Unknown {
-		return f == nil
-	}
-	return slices.Contains([]any{nil, "", false, int64(0), 0.0}, f.Scalar) &&
-		!slices.ContainsFunc(f.Items, func(one *field) bool { return !one.zero() }) &&
-		!slices.ContainsFunc(f.Keys, func(key string) bool { return !f.Fields[key].zero() })
+	return f == nil || !f.Unknown && len(f.Items)+len(f.Keys) == 0 && slices.Contains([]any{nil, "", false, int64(0), 0.0}, f.Scalar)
 }
 
 // each returns a map or a list with change applied to each value. A value that becomes nil is removed.

@@ -170,11 +170,13 @@ func TestReleases(t *testing.T) {
 		"Argo, git": {argoApp("source: {repoURL: 'https://x/y', path: charts/a, targetRevision: HEAD, helm: {releaseName: " +
 			"site, namespace: inner}}"), "helm: git https://x/y charts/a submodules as site in inner at 5"},
 		"Argo, another revision": {argoApp("source: {repoURL: 'https://example.com/o/r', path: apps/c, targetRevision: " +
-			"v1.2.3, helm: {}}"), "helm: git https://example.com/o/r v1.2.3 apps/c submodules as web in - at 5"},
-		"Argo, versions of git": {argoApp("source: {repoURL: 'https://x/y', path: charts/a, targetRevision: '1.2.*', helm: {}}"),
+			"v1.2.3, helm: {skipTests: true}}"), "helm: git https://example.com/o/r v1.2.3 apps/c submodules as web in - at 5"},
+		"Argo, zero values only": {argoApp("source: {repoURL: o/r, path: apps/c, helm: {valueFiles: []}, directory: {recurse: false}}"),
+			"helm: here apps/c as web in - at 5"},
+		"Argo, versions of git": {argoApp("source: {repoURL: 'https://x/y', path: charts/a, targetRevision: '1.2.*', helm: {skipTests: true}}"),
 			"helm: git https://x/y versions:1.2.* charts/a submodules as web in - at 5"},
 		"Argo, a branch like versions": {argoApp("source: {repoURL: 'https://x/y', path: charts/a, targetRevision: " +
-			"release-1.x, helm: {}}"), "helm: git https://x/y release-1.x charts/a submodules as web in - at 5"},
+			"release-1.x, helm: {skipTests: true}}"), "helm: git https://x/y release-1.x charts/a submodules as web in - at 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, list, problems := read(t, test.archive, "o/r")
