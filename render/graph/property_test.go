@@ -122,11 +122,12 @@ func TestDerivedGraphEqualsOneThatReadsTheTree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			warm := &graph.Cache{}
+			memory := &env.Memory{} // of all graphs but those that are built anew
+			warm := &graph.Cache{Memory: memory}
 			derived := 0
 			for range 25 {
 				if e.IntN(4) == 0 {
-					warm = &graph.Cache{} // later graphs start from this one
+					warm = &graph.Cache{Memory: memory} // later graphs start from this one
 				}
 				for range 1 + e.IntN(6) {
 					e.edit(t)
@@ -138,7 +139,7 @@ func TestDerivedGraphEqualsOneThatReadsTheTree(t *testing.T) {
 					derived++
 				}
 				fresh := mustOpen(t, tr, &graph.Cache{})
-				fromDisk := mustOpen(t, tr, &graph.Cache{Disk: disk})
+				fromDisk := mustOpen(t, tr, &graph.Cache{Disk: disk, Memory: memory})
 				for name, g := range map[string]*roots.Index{"derived": g, "built": fresh, "from disk": fromDisk} {
 					if err := g.Settle(); err != nil {
 						t.Fatal(err)
