@@ -61,7 +61,7 @@ func (m *matcher) explain(ctx context.Context, r *admission.Request, env Env) {
 	}
 	if m.namespaces != nil {
 		in, err := m.inNamespace(r, id)
-		env.Log.Add(explain.Step{Part: explain.Match, At: "/namespaceSelector", Holds: in, Err: err,
+		env.Log.Add(explain.Step{Part: explain.Match, At: "/namespaceSelector", Holds: in && err == nil, Err: err,
 			Words: "namespace with labels " + m.namespaces.String()})
 	}
 }
