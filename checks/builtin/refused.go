@@ -56,13 +56,14 @@ func (f *apiFacts) overflows(s Deployed) bool {
 	by, known := f.cluster.(interface {
 		AppliesOnClient(roots.Root, map[string]any) bool
 	})
-	const escaped = 6 // bytes of a character in JSON at most
-	if !hasName(s.Object) || textLength(s.Object)*escaped <= maxAnnotations || !known || !by.AppliesOnClient(s.Root, s.Object) {
+	const escaped = 6                             // bytes of a character in JSON at most
+	sent := cmp.Or(s.rendered, s.Resource).Object // before a policy mutates it
+	if !known || !hasName(sent) || textLength(sent)*escaped <= maxAnnotations || !by.AppliesOnClient(s.Root, sent) {
 		return false
 	}
-	text, err := json.Marshal(s.Object)
+	text, err := json.Marshal(sent)
 	size := len("kubectl.kubernetes.io/last-applied-configuration") + len(text) + len("\n")
-	for name, value := range admission.TextsAt(s.Object, "/metadata/annotations") {
+	for name, value := range admission.TextsAt(sent, "/metadata/annotations") {
 		size += len(name) + len(value)
 	}
 	return err == nil && size > maxAnnotations

@@ -293,10 +293,13 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 // dropEqual drops resources with generated names that one root removes and another adds unchanged for the same clusters,
 // or that a former root without a deployer leaves to another one.
 func dropEqual(list []*Pair, stays func(roots.Root) bool, drop map[*Pair]bool) {
+	gone := report.Kept(list, func(p *Pair) bool { return p.Operation == admission.Delete && !p.uninstalled })
 	for _, to := range list {
-		i := slices.IndexFunc(list, func(from *Pair) bool {
-			if to.Operation != admission.Create || to.idle || from.Operation != admission.Delete || drop[from] || from.Root == to.Root ||
-				from.uninstalled || !same(from.Old, to.New) {
+		if to.Operation != admission.Create || to.idle {
+			continue
+		}
+		i := slices.IndexFunc(gone, func(from *Pair) bool {
+			if drop[from] || from.Root == to.Root || !same(from.Old, to.New) {
 				return false
 			}
 			if len(from.clusters) == 0 {
@@ -305,7 +308,7 @@ func dropEqual(list []*Pair, stays func(roots.Root) bool, drop map[*Pair]bool) {
 			return len(taken(to.clusters, from.clusters, mayHaveBeen)) == 0 && len(taken(from.clusters, to.clusters, gitops.Cluster.MayBecome)) == 0
 		})
 		if i >= 0 {
-			drop[to], drop[list[i]] = true, true
+			drop[to], drop[gone[i]] = true, true
 		}
 	}
 }
