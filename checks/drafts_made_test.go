@@ -15,7 +15,7 @@ import (
 // A draft for a controller also covers the Pods that it creates, and no Pods of other controllers.
 func TestDraftsCoverThePodsOfAController(t *testing.T) {
 	pod := "{containers: [{name: c, image: \"r/a:latest\", securityContext: {privileged: true}}], hostNetwork: true, " +
-		"restartPolicy: Never}"
+		"restartPolicy: Never, automountServiceAccountToken: false}"
 	template := "{metadata: {labels: {team: x}, annotations: {owner: x}}, spec: " + pod + "}"
 	for kind, spec := range map[string]string{
 		"apps/v1 Deployment":  "{selector: {matchLabels: {team: x}}, template: " + template + "}",

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
@@ -127,7 +128,8 @@ func (f *apiFacts) violations(ctx context.Context, look lookFunc, s Deployed) (l
 }
 
 // Received returns a pair with the objects that admission policies get from the API server of the cluster that the checks know:
-// custom resources have the defaults of their definitions. Kinds of Kubernetes have theirs already.
+// custom resources have the defaults of their definitions, and others what admission plugins add, since those of Kubernetes
+// have their defaults already. An object that is updated keeps what plugins added when it was created, before the change.
 func Received(ctx context.Context, checks []Check, p *diff.Pair) *diff.Pair {
 	if len(checks) == 0 || checks[0].apis == nil {
 		return p
@@ -137,7 +139,9 @@ func Received(ctx context.Context, checks []Check, p *diff.Pair) *diff.Pair {
 		if *r == nil {
 			continue
 		}
-		if object := checks[0].apis.Schemas.Received(ctx, (*r).Object); !reflect.DeepEqual(object, (*r).Object) {
+		object := checks[0].apis.Schemas.Received(ctx, (*r).Object)
+		object = checks[0].apis.plugged(ctx, object, p.Root, *r == p.New && p.Operation == admission.Create)
+		if !reflect.DeepEqual(object, (*r).Object) {
 			*r, changed = (*r).Admitted(object), true
 		}
 	}
@@ -145,6 +149,27 @@ func Received(ctx context.Context, checks []Check, p *diff.Pair) *diff.Pair {
 		return p
 	}
 	return &out
+}
+
+// plugged returns an object of a root with what admission plugins add to it, on a cluster as of the change or as before it.
+func (f *apiFacts) plugged(ctx context.Context, o admission.Object, root roots.Root, now bool) admission.Object {
+	if f.cluster == nil {
+		return o
+	}
+	if !now {
+		_, lookups := declared.For(ctx, root)
+		ctx = lookups.Before(ctx)
+	}
+	ctx = kinds.AskFor(declared.Cautious(ctx, root), "") // what is at hand: no source is fetched for a default
+	return apiserver.Plugged(o, func(group, kind string) []admission.Object {
+		namespace := ""
+		if group == "" { // all others are of the whole cluster
+			if namespace = admission.IdentityOf(o).Namespace; namespace == "" {
+				return nil // it is not known
+			}
+		}
+		return f.cluster.List(ctx, group, kind, namespace)
+	})
 }
 
 // Unseen names the kinds of new and updated objects without a known schema, each once, as "Certificate

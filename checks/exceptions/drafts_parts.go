@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -140,8 +141,8 @@ func (d *drafter) withMade(ctx context.Context) {
 	pair := d.blocked[0].pair
 	evaluator := d.Policies.Bind(d.Decision.Effective, d.Declared)
 	for _, m := range MadeOf(pair.Resource().Object) {
-		made := &diff.Pair{Root: pair.Root, Operation: admission.Create,
-			New: render.NewResource(apiserver.Received(m.Object), nil)}
+		made := builtin.Received(ctx, d.Reviewer.Checks, &diff.Pair{Root: pair.Root, Operation: admission.Create,
+			New: render.NewResource(apiserver.Received(m.Object), nil)})
 		blocks := false
 		for _, res := range d.Reviewer.Ask(ctx, evaluator, made) {
 			if res.Policy != d.subject.policy || !review.Violated(res) || !slices.Contains(rules, view.RuleName(res.Rule)) {
