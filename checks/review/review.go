@@ -25,6 +25,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
@@ -414,8 +415,25 @@ func (a *Answer) wrong(res engine.Result, field string) explain.Span {
 	return explain.Span{}
 }
 
+// filledIn returns the scalar that the API server gives a field which nobody wrote, such as a default; nil if there is none.
+func filledIn(r *render.Resource, field string) any {
+	_, written := jsonpointer.Lookup(r.Made(), field)
+	value := jsonpointer.At(r.Object, field)
+	switch value.(type) {
+	case map[string]any, []any:
+		return nil
+	}
+	if written {
+		return nil
+	}
+	return value
+}
+
 func (a *Answer) suggest(f *report.Finding, advice engine.SuggestedFix) {
 	f.Expected = advice.Requirement
+	if value := filledIn(a.Pair.New, f.Field); f.Expected != "" && value != nil {
+		f.Expected += fmt.Sprintf("; where it is missing, the cluster fills in %v", value)
+	}
 	e := advice.Change
 	if e == nil {
 		return
