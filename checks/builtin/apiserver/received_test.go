@@ -26,7 +26,19 @@ func objectOf(t testing.TB, text string) (o map[string]any) {
 	return o
 }
 
-// Each line of want is the pointer of a field and its value as JSON, or "absent".
+// hasFields checks that an object has some fields: each line of want is the pointer of one and its value as JSON, or "absent".
+func hasFields(t *testing.T, got map[string]any, want string) {
+	t.Helper()
+	for line := range strings.Lines(strings.TrimSpace(want)) {
+		pointer, want, _ := strings.Cut(strings.TrimSpace(line), " ")
+		value, has := jsonpointer.Lookup(got, pointer)
+		text, _ := json.Marshal(value)
+		if is := string(text); has && is != want || !has && want != "absent" {
+			t.Errorf("%s is %s (%v), want %s", pointer, is, has, want)
+		}
+	}
+}
+
 func TestReceived(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"a custom resource is not changed", "{apiVersion: serving.knative.dev/v1, kind: Service, spec: {paused: false}}", `
@@ -100,14 +112,7 @@ func TestReceived(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			in := objectOf(t, tt.in)
 			got := Received(in)
-			for line := range strings.Lines(strings.TrimSpace(tt.want)) {
-				pointer, want, _ := strings.Cut(strings.TrimSpace(line), " ")
-				value, has := jsonpointer.Lookup(map[string]any(got), pointer)
-				text, _ := json.Marshal(value)
-				if is := string(text); has && is != want || !has && want != "absent" {
-					t.Errorf("%s is %s (%v), want %s", pointer, is, has, want)
-				}
-			}
+			hasFields(t, got, tt.want)
 			if diff := cmp.Diff(objectOf(t, tt.in), in); diff != "" {
 				t.Errorf("the object itself changed:\n%s", diff)
 			}
