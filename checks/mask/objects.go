@@ -32,6 +32,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // changed replaces a value that differs from that of the other version of the object.
@@ -110,7 +111,7 @@ func hide(apiVersion, at string, value, other any, mark string) any {
 		}
 		return out
 	case string:
-		if isEncrypted(value) {
+		if doc.IsEncrypted(value) {
 			return value
 		}
 	}

@@ -158,7 +158,7 @@ func (s *search) values(n *yaml.Node, encoded bool) {
 		for _, c := range n.Content {
 			s.values(c, encoded)
 		}
-	case n.ShortTag() != "!!null" && !isEncrypted(doc.Key(n)):
+	case n.ShortTag() != "!!null" && !doc.IsEncrypted(doc.Key(n)):
 		if _, known := s.found[n]; !known {
 			s.file.values = append(s.file.values, value{doc.Key(n), encoded})
 		}

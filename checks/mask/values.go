@@ -12,6 +12,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Values are the values of the Secrets that a check reads. The zero value is empty; a nil one ignores all values. It is
@@ -134,7 +135,7 @@ func (v *Values) Text(text string, encoded bool) {
 
 // add adds one value, as written and decoded. It also adds parts of the value that are as confidential as the whole.
 func (v *Values) add(s *secret, text string, encoded bool) {
-	if v.taken[taken{s, text, encoded}] || isEncrypted(text) {
+	if v.taken[taken{s, text, encoded}] || doc.IsEncrypted(text) {
 		return
 	}
 	if v.taken == nil {
@@ -142,7 +143,7 @@ func (v *Values) add(s *secret, text string, encoded bool) {
 	}
 	v.taken[taken{s, text, encoded}] = true
 	if plain, ok := decoded(text); encoded && ok {
-		if isEncrypted(plain) { // what the API server makes of stringData
+		if doc.IsEncrypted(plain) { // what the API server makes of stringData
 			return
 		}
 		text = plain
@@ -353,15 +354,6 @@ func kindsOf(text string) (digits, letters int) {
 		}
 	}
 	return digits, letters
-}
-
-// encrypted matches what SOPS writes in place of a value (https://getsops.io/docs/).
-var encryptedValue = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^ENC\[AES256_GCM,data:[A-Za-z0-9+/=]*,iv:[A-Za-z0-9+/=]+,tag:[A-Za-z0-9+/=]+,type:[a-z]+\]$`)
-})
-
-func isEncrypted(text string) bool {
-	return strings.HasPrefix(text, "ENC[") && encryptedValue().MatchString(text)
 }
 
 // credential finds values in texts with several: addresses with a password, settings, JSON.

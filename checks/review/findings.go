@@ -154,8 +154,8 @@ func (a *Answer) because(res engine.Result) []report.Cause {
 	what := admission.Needed(res.Message)
 	if what == "" {
 		if new := a.Pair.New; new != nil {
-			for _, issue := range new.Issues {
-				if issue.Value && strings.HasSuffix(res.Message, issue.Message) {
+			for _, issue := range new.Unknown() {
+				if strings.HasSuffix(res.Message, issue.Message) {
 					return []report.Cause{{Kind: report.CauseCluster, Reason: issue.Message}}
 				}
 			}

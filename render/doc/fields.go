@@ -3,7 +3,9 @@ package doc
 import (
 	"encoding/base64"
 	"iter"
+	"regexp"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -67,6 +69,16 @@ func Key(n *yaml.Node) string {
 func Encrypted(document *yaml.Node) bool {
 	_, sops := Field(document, "sops")
 	return sops != nil && sops.Kind == yaml.MappingNode
+}
+
+// encryptedValue matches what SOPS writes in place of a value (https://getsops.io/docs/).
+var encryptedValue = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^ENC\[AES256_GCM,data:[A-Za-z0-9+/=]*,iv:[A-Za-z0-9+/=]+,tag:[A-Za-z0-9+/=]+,type:[a-z]+\]$`)
+})
+
+// IsEncrypted reports whether a text is a value that SOPS encrypted.
+func IsEncrypted(text string) bool {
+	return strings.HasPrefix(text, "ENC[") && encryptedValue().MatchString(text)
 }
 
 // Fields yields the keys and values of a map: first its own as written, then those of its merge keys that it does not
