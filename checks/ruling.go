@@ -51,7 +51,6 @@ func rule(ctx context.Context, repo *repository) (_ *ruling, err error) {
 // tell adds the problems and the number of the rules to the report, except for rules that were seen before.
 func (r *ruling) tell(out *report.Report, seen map[string]bool) {
 	out.Fail(r.problems...)
-	out.Warnings = append(out.Warnings, r.Warnings...)
 	switch {
 	case out.All:
 		for _, p := range r.Deprecated { // one warning for each kind

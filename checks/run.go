@@ -130,16 +130,23 @@ func (c *Checker) check(ctx context.Context, repo *repository) (*report.Report, 
 	pairs.tell(out)
 	seen := map[string]bool{}
 	met := map[deployed]bool{}
-	var missing, unknown []report.Problem
+	var warnings, missing, unknown []report.Problem
 	standing := repo.standing
 	for _, one := range outcomes {
 		one.tell(out, seen)
 		standing, missing = append(standing, one.rules.standing...), append(missing, one.rules.missing...)
+		for _, w := range one.rules.Warnings {
+			if repo.trees.Changed(w.Path) {
+				out.Warnings = append(out.Warnings, w)
+			} else {
+				warnings = append(warnings, w)
+			}
+		}
 		unknown = append(unknown, one.rules.before.Unknown...)
 		one.answers.met(met)
 	}
 	out.Stats.Met = len(met)
-	tellStanding(out, standing, missing, unknown)
+	tellStanding(out, standing, warnings, missing, unknown)
 	out.Findings = slices.DeleteFunc(out.Findings, func(f report.Finding) bool { // an error of a policy that the API server would refuse for it
 		group, _, _ := strings.Cut(f.Resource.APIVersion, "/")
 		return f.Policy == builtin.Policy && f.Rule == builtin.Refused && f.Origin != nil && engine.IsRule(group, f.Resource.Kind) &&

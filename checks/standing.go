@@ -30,10 +30,10 @@ func hasProblem(list []report.Problem, p report.Problem) bool {
 	})
 }
 
-// tellStanding reports the problems of the base branch's rules. In the report of a change, it is one line, since the
-// author of the change is not the one to fix them; the report of the branch has all. missing are policies that the
+// tellStanding reports the problems of the base branch's rules, and its warnings. In the report of a change, each is one line,
+// since the author of the change is not the one to fix them; the report of the branch has all. missing are policies that the
 // settings name and that do not exist, unknown are reasons why policies are not known that the cluster may have.
-func tellStanding(out *report.Report, standing, missing, unknown []report.Problem) {
+func tellStanding(out *report.Report, standing, warnings, missing, unknown []report.Problem) {
 	not := func(root string, p report.Problem, reason string) {
 		n := report.NotChecked{Root: root, Path: p.Path, Line: p.Line, Reason: reason, Rules: true}
 		out.NotChecked = report.Union(out.NotChecked, []report.NotChecked{n})
@@ -44,6 +44,12 @@ func tellStanding(out *report.Report, standing, missing, unknown []report.Proble
 	for _, p := range unknown {
 		not("policies", p, p.Message)
 	}
+	if warnings = report.SortProblems(warnings); len(warnings) > 1 && !out.All {
+		first := warnings[0]
+		first.Message += fmt.Sprintf(" (and %s about rules, see the report of the branch)", report.Count(len(warnings)-1, "more warning", "more warnings"))
+		warnings = []report.Problem{first}
+	}
+	out.Warnings = append(out.Warnings, warnings...)
 	if standing = report.SortProblems(standing); len(standing) == 0 {
 		return
 	}

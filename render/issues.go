@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
@@ -35,30 +33,6 @@ type Issue struct {
 
 // Breaks reports whether no tool can deploy the resource.
 func (i Issue) Breaks() bool { return i.Check == Unprintable || i.Check == EmbeddedItems }
-
-// Unknown returns the issues of values that are not known: those of Issues, and of encrypted values, of which nobody needs to be
-// told.
-func (r *Resource) Unknown() (list []Issue) {
-	for _, issue := range r.Issues {
-		if issue.Value {
-			list = append(list, issue)
-		}
-	}
-	return append(list, Encrypted(r.Object)...)
-}
-
-// Encrypted returns the values of an object that SOPS encrypted. There are none in a Secret: rules ask for its type and its keys.
-func Encrypted(object map[string]any) (list []Issue) {
-	if _, encrypted := object["sops"].(map[string]any); !encrypted || object["kind"] == "Secret" {
-		return nil
-	}
-	jsonpointer.Walk(object, "", func(pointer string, value any) {
-		if text, ok := value.(string); ok && doc.IsEncrypted(text) && !strings.HasPrefix(pointer, "/sops/") {
-			list = append(list, Issue{Pointer: pointer, Value: true, Message: "SOPS encrypted the value, so only the cluster can read it"})
-		}
-	})
-	return list
-}
 
 func (r *Resource) issue(check Check, pointer, message string) {
 	r.Issues = append(r.Issues, Issue{Check: check, Pointer: pointer, Message: message})

@@ -154,7 +154,7 @@ func (a *Answer) because(res engine.Result) []report.Cause {
 	what := admission.Needed(res.Message)
 	if what == "" {
 		if new := a.Pair.New; new != nil {
-			for _, issue := range new.Unknown() {
+			for _, issue := range unknownOf(new) {
 				if strings.HasSuffix(res.Message, issue.Message) {
 					return []report.Cause{{Kind: report.CauseCluster, Reason: issue.Message}}
 				}

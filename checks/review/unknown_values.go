@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
+	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -24,7 +26,7 @@ func (v *Reviewer) unsettled(ctx context.Context, rules *engine.Evaluator, res *
 	if res == nil || r.Object == nil {
 		return results
 	}
-	issues := res.Unknown()
+	issues := unknownOf(res)
 	if len(issues) == 0 {
 		return results
 	}
@@ -58,6 +60,12 @@ func (v *Reviewer) unsettled(ctx context.Context, rules *engine.Evaluator, res *
 		}
 	}
 	return results
+}
+
+// unknownOf returns the issues of values that are not known: those of the rendering, and of encrypted values, of which nobody needs
+// to be told.
+func unknownOf(r *render.Resource) []render.Issue {
+	return append(report.Kept(r.Issues, func(i render.Issue) bool { return i.Value }), declared.Encrypted(r.Object)...)
 }
 
 // fluxVariable matches a variable that Flux replaces when it deploys

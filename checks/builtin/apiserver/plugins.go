@@ -16,7 +16,6 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/kubernetes/pkg/apis/core"
-	"k8s.io/kubernetes/pkg/apis/core/helper"
 	"k8s.io/kubernetes/pkg/apis/networking"
 	schedulingdefaults "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
@@ -26,11 +25,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // plugins are the admission plugins that add something to objects of a kind.
 type plugins struct {
-	asks []apischema.GroupKind // what they look up
+	asks func(o admission.Object) []apischema.GroupKind // what they look up; nil: they add nothing to the object
 	add  func(o runtime.Object, found declaredObjects)
 }
 
@@ -43,8 +43,13 @@ type declaredObjects map[string][]admission.Object
 // (https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/).
 var plugged = map[apischema.GroupKind]plugins{
 	{Kind: "Pod"}: {
-		[]apischema.GroupKind{{Kind: "LimitRange"}, {Kind: "ServiceAccount"}, {Group: "scheduling.k8s.io", Kind: "PriorityClass"},
-			{Group: "node.k8s.io", Kind: "RuntimeClass"}},
+		func(o admission.Object) []apischema.GroupKind {
+			asks := []apischema.GroupKind{{Kind: "LimitRange"}, {Kind: "ServiceAccount"}, {Group: "scheduling.k8s.io", Kind: "PriorityClass"}}
+			if jsonpointer.At(o, "/spec/runtimeClassName") != nil {
+				asks = append(asks, apischema.GroupKind{Group: "node.k8s.io", Kind: "RuntimeClass"})
+			}
+			return asks
+		},
 		func(o runtime.Object, found declaredObjects) {
 			pod := o.(*core.Pod)
 			limitRanger(pod, found["LimitRange"])
@@ -52,24 +57,31 @@ var plugged = map[apischema.GroupKind]plugins{
 			podPlugins(pod, found)
 		},
 	},
+	// DefaultStorageClass
 	{Kind: "PersistentVolumeClaim"}: {
-		[]apischema.GroupKind{{Group: "storage.k8s.io", Kind: "StorageClass"}},
-		func(o runtime.Object, found declaredObjects) { // DefaultStorageClass
-			if c := o.(*core.PersistentVolumeClaim); !helper.PersistentVolumeClaimHasClass(c) {
-				c.Spec.StorageClassName = defaultClass(found["StorageClass"], "storageclass.kubernetes.io/is-default-class",
-					"storageclass.beta.kubernetes.io/is-default-class")
-			}
+		unlessNamed("/spec/storageClassName", "/metadata/annotations/volume.beta.kubernetes.io~1storage-class", "storage.k8s.io", "StorageClass"),
+		func(o runtime.Object, found declaredObjects) {
+			o.(*core.PersistentVolumeClaim).Spec.StorageClassName = defaultClass(found["StorageClass"],
+				"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 		},
 	},
+	// DefaultIngressClass
 	{Group: "networking.k8s.io", Kind: "Ingress"}: {
-		[]apischema.GroupKind{{Group: "networking.k8s.io", Kind: "IngressClass"}},
-		func(o runtime.Object, found declaredObjects) { // DefaultIngressClass
-			i := o.(*networking.Ingress)
-			if _, named := i.Annotations["kubernetes.io/ingress.class"]; !named && i.Spec.IngressClassName == nil {
-				i.Spec.IngressClassName = defaultClass(found["IngressClass"], "ingressclass.kubernetes.io/is-default-class")
-			}
+		unlessNamed("/spec/ingressClassName", "/metadata/annotations/kubernetes.io~1ingress.class", "networking.k8s.io", "IngressClass"),
+		func(o runtime.Object, found declaredObjects) {
+			o.(*networking.Ingress).Spec.IngressClassName = defaultClass(found["IngressClass"], "ingressclass.kubernetes.io/is-default-class")
 		},
 	},
+}
+
+// unlessNamed looks up the classes of a kind for objects that name none, in their field or in the older annotation.
+func unlessNamed(field, annotation, group, kind string) func(o admission.Object) []apischema.GroupKind {
+	return func(o admission.Object) []apischema.GroupKind {
+		if _, marked := jsonpointer.Lookup(o, annotation); marked || jsonpointer.At(o, field) != nil {
+			return nil
+		}
+		return []apischema.GroupKind{{Group: group, Kind: kind}}
+	}
 }
 
 // Plugged returns an object that is created with what the admission plugins of the API server add before policies see it: the
@@ -82,8 +94,11 @@ func Plugged(o admission.Object, list func(group, kind string) []admission.Objec
 	if !ok {
 		return o
 	}
-	found := declaredObjects{} // first, since look-ups read objects, too, which waits for other uses of the same group
-	for _, kind := range of.asks {
+	asks, found := of.asks(o), declaredObjects{}
+	if asks == nil {
+		return o
+	}
+	for _, kind := range asks { // first, since look-ups read objects, too, which waits for other uses of the same group
 		found[kind.Kind] = list(kind.Group, kind.Kind)
 	}
 	return received(o, func(object runtime.Object) { of.add(object, found) })
