@@ -140,7 +140,7 @@ func Received(ctx context.Context, checks []Check, p *diff.Pair) *diff.Pair {
 			continue
 		}
 		object := checks[0].apis.Schemas.Received(ctx, (*r).Object)
-		object = checks[0].apis.plugged(ctx, object, p.Root, *r == p.New && p.Operation == admission.Create)
+		object = checks[0].apis.plugins(ctx, object, p.Root, *r == p.New && p.Operation == admission.Create).Add(object)
 		if !reflect.DeepEqual(object, (*r).Object) {
 			*r, changed = (*r).Admitted(object), true
 		}
@@ -151,17 +151,17 @@ func Received(ctx context.Context, checks []Check, p *diff.Pair) *diff.Pair {
 	return &out
 }
 
-// plugged returns an object of a root with what admission plugins add to it, on a cluster as of the change or as before it.
-func (f *apiFacts) plugged(ctx context.Context, o admission.Object, root roots.Root, now bool) admission.Object {
+// plugins returns the admission plugins for an object of a root, on a cluster as of the change or as before it.
+func (f *apiFacts) plugins(ctx context.Context, o admission.Object, root roots.Root, now bool) apiserver.Plugins {
 	if f.cluster == nil {
-		return o
+		return nil
 	}
 	if !now {
 		_, lookups := declared.For(ctx, root)
 		ctx = lookups.Before(ctx)
 	}
 	ctx = kinds.AskFor(declared.Cautious(ctx, root), "") // what is at hand: no source is fetched for a default
-	return apiserver.Plugged(o, func(group, kind string) []admission.Object {
+	return apiserver.PluginsFor(o, func(group, kind string) []admission.Object {
 		namespace := ""
 		if group == "" { // all others are of the whole cluster
 			if namespace = admission.IdentityOf(o).Namespace; namespace == "" {
@@ -222,9 +222,11 @@ func schemaOf(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 		f.unusable.Store(cmp.Or(s.rendered, s.Resource), "its definition cannot be used: "+answer.Reason)
 	}
 	written := s.applied(s.Resource)
+	group := admission.IdentityOf(s.Object).Group
+	ofKubernetes := group == "" || kinds.OfKubernetes(group)
 	found := slices.DeleteFunc(f.tightened(ctx, s, answer.Violations), func(v schema.Violation) bool {
 		_, has := jsonpointer.Lookup(written, v.Pointer)
-		return !v.Missing && !has // a field of a later version of Kubernetes, whose code gave the object its defaults
+		return ofKubernetes && !v.Missing && !has // a field of a later version of Kubernetes, whose code gave the object its defaults
 	})
 	if s.Fragment() {
 		found = slices.DeleteFunc(found, missing)

@@ -41,6 +41,8 @@ type Deployed struct {
 	Old  *render.Resource // the object before the change; nil if it is new
 	Root roots.Root       // what deploys it
 
+	Replaced *render.Resource // the object that its deployer deletes to create it; nil if there is none
+
 	Updated  bool // Old is the object that it replaces in the cluster
 	Recreate bool // its deployer deletes it and creates it again if it cannot be updated
 
@@ -53,7 +55,7 @@ type Deployed struct {
 // DeployedOf returns the object of a pair after the change.
 func DeployedOf(p *diff.Pair) Deployed {
 	return Deployed{Resource: p.New, Old: p.Earlier(), Root: p.Root, Updated: p.Operation == admission.Update,
-		Recreate: p.Recreate}
+		Recreate: p.Recreate, Replaced: p.Replaced}
 }
 
 // Mutated returns the object, and the one before it, as mutate rules leave them, since the API server validates those.

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -23,11 +26,29 @@ func overLimits(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation
 		return nil
 	}
 	template := mapAt(s.Object, at)
-	found := f.limited(ctx, s, map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"],
-		"spec": template["spec"]}, nil)
+	pod := map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"], "spec": template["spec"]}
+	found := append(f.limited(ctx, s, pod, nil), f.filledIn(ctx, s, pod)...)
 	for i, v := range found {
 		found[i] = schema.Violation{Pointer: at + v.Pointer, Message: fmt.Sprintf(
 			"%s: the API server takes the %s and refuses its Pods, which never start", v.Message, id.Kind)}
+	}
+	return found
+}
+
+// filledIn finds what the API server refuses of a Pod that an object makes once the LimitRanges of its namespace have filled in
+// their defaults, such as a limit below the request that the Pod has.
+func (f *apiFacts) filledIn(ctx context.Context, s Deployed, pod map[string]any) []schema.Violation {
+	id := admission.IdentityOf(s.Object)
+	if id.Namespace == "" || s.Fragment() || f.cluster == nil || len(f.cluster.List(declared.Cautious(ctx, s.Root), "", "LimitRange", id.Namespace)) == 0 {
+		return nil
+	}
+	pod = maps.Clone(pod)
+	pod["metadata"] = map[string]any{"name": id.Name, "namespace": id.Namespace}
+	said := apiserver.Look(ctx, pod, nil, f.Schemas.Minor(), false, nil).Refused
+	found := apiserver.Look(ctx, pod, nil, f.Schemas.Minor(), false, f.plugins(ctx, pod, s.Root, true)).Refused
+	found = slices.DeleteFunc(found, func(v schema.Violation) bool { return slices.Contains(said, v) })
+	for i := range found {
+		found[i].Message = strings.TrimSuffix(found[i].Message, ": "+apiserver.Refused) + " (with the defaults of the namespace's LimitRange)"
 	}
 	return found
 }

@@ -94,6 +94,9 @@ func recreated(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation 
 	if !s.Recreate {
 		return nil
 	}
+	if s.Replaced != nil { // the API server is asked about the update that is not sent
+		s.Old, s.Updated, s.said = s.Replaced, true, nil
+	}
 	found := slices.Clone(f.asked(ctx, s).Fixed)
 	for i := range found {
 		found[i].Message = fmt.Sprintf("%s: the deployment tool deletes the object and creates it again%s",
@@ -162,8 +165,12 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 		AppliesOnServer(roots.Root, map[string]any) bool
 	})
 	onServer := known && by.AppliesOnServer(s.Root, s.Object)
+	plugins := f.plugins(ctx, s.Object, s.Root, true)
+	if old != nil { // it keeps what they added when it was created
+		plugins = f.plugins(ctx, old, s.Root, false)
+	}
 	look := func(object map[string]any) apiserver.Answer {
-		return apiserver.Look(ctx, object, old, f.Schemas.Minor(), onServer)
+		return apiserver.Look(ctx, object, old, f.Schemas.Minor(), onServer, plugins)
 	}
 	said := look(s.applied(s.Resource))
 	for i, v := range said.Fixed {

@@ -33,6 +33,9 @@ type Pair struct {
 	// Recreate says that the deployer deletes the object and creates it again if it cannot be updated.
 	Recreate bool
 
+	// Replaced is the object that the deployer deletes to create this one, although both have the same name; nil if there is none.
+	Replaced *render.Resource
+
 	// Doubt says why it is not known whether the object is sent to the cluster, and with "; if" when results are about it; empty: it
 	// is sent.
 	Doubt string
@@ -338,7 +341,7 @@ func Renewed(list []*Pair) []*Pair {
 			list = append(list, &deleted)
 		}
 		if p.Operation, p.Before, p.Old = admission.Create, p.Old, nil; p.replaced {
-			p.Before = nil
+			p.Replaced, p.Before = p.Before, nil
 		}
 	}
 	return list

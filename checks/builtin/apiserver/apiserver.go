@@ -37,14 +37,15 @@ type Answer struct {
 // Look returns what the API server says about an object, which is JSON as rendering returns it. old is the object that
 // it replaces, nil if it is new. If the API server would reject old, the cluster does not have it, and the object is
 // treated as new. minor is that of the cluster's version 1.N, 0 if unknown: what only later versions reject is a
-// warning, and what only the cluster's version rejects is rejected. onServer says that it is sent as a server-side apply.
-func Look(ctx context.Context, object, old map[string]any, minor int, onServer bool) Answer {
+// warning, and what only the cluster's version rejects is rejected. onServer says that it is sent as a server-side apply. by are the admission plugins for the object, or for the
+// old one.
+func Look(ctx context.Context, object, old map[string]any, minor int, onServer bool, by Plugins) Answer {
 	gvk := apischema.FromAPIVersionAndKind(text(object["apiVersion"]), text(object["kind"]))
 	s := strategyOf(gvk)
 	if s == nil {
 		return Answer{Refused: append(custom(gvk, object), unsendable(object, onServer)...)}
 	}
-	out := s.lookBy(ctx, gvk, object, old, minor, onServer)
+	out := s.lookBy(ctx, gvk, object, old, minor, onServer, by)
 	out.Refused = append(out.Refused, unsendable(object, onServer)...)
 	if onServer {
 		defer s.group.use()()
@@ -54,15 +55,15 @@ func Look(ctx context.Context, object, old map[string]any, minor int, onServer b
 }
 
 // lookBy compares the answers of the linked version of Kubernetes and of the cluster's version.
-func (s *strategy) lookBy(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any, minor int, onServer bool) Answer {
+func (s *strategy) lookBy(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any, minor int, onServer bool, by Plugins) Answer {
 	release := s.group.use()
-	out := s.look(ctx, gvk, object, old, onServer)
+	out := s.look(ctx, gvk, object, old, onServer, by)
 	release()
 	if minor < firstEmulated || minor >= linked {
 		return out
 	}
 	var then Answer
-	emulate(uint(minor), func() { then = s.look(ctx, gvk, object, old, onServer) })
+	emulate(uint(minor), func() { then = s.look(ctx, gvk, object, old, onServer, by) })
 	if then.Failed || then.Unread { // nothing is known of that version
 		return out
 	}
@@ -101,27 +102,30 @@ func requested(ctx context.Context, gvk apischema.GroupVersionKind) context.Cont
 	return request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: gvk.Group, APIVersion: gvk.Version})
 }
 
-func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any, onServer bool) (out Answer) {
+func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any, onServer bool, by Plugins) (out Answer) {
 	defer func() { // its code expects objects that passed other steps of the API server before
 		if r := recover(); r != nil {
 			out = Answer{Failed: true}
 		}
 	}()
 	ctx = requested(ctx, gvk)
-	now, err := s.created(ctx, gvk, object)
+	now, err := s.created(ctx, gvk, object, by)
 	if err != nil {
 		return Answer{Unread: true}
 	}
 	ctx = request.WithNamespace(ctx, now.meta.GetNamespace())
 	out.Refused = violations(object, rest.ValidateCreate(ctx, now.object, s.registered), Refused)
-	was, err := s.admitted(ctx, old)
+	if now.refused != nil {
+		out.Refused = append(out.Refused, schema.Violation{Pointer: "/spec", Message: schema.ClipTo(most, now.refused.Error()) + ": " + Refused})
+	}
+	was, err := s.admitted(ctx, old, by)
 	if err != nil || was == nil {
 		if len(out.Refused) == 0 { // it warns only about objects that it accepts
 			out.Warned = warnings(object, s.WarningsOnCreate(ctx, now.object))
 		}
 		return out
 	}
-	if now, err = s.created(ctx, gvk, s.applied(gvk, object, old, onServer)); err != nil {
+	if now, err = s.created(ctx, gvk, s.applied(gvk, object, old, onServer, by), by); err != nil {
 		return Answer{Unread: true}
 	}
 	s.kept(ctx, now, was)
@@ -142,12 +146,13 @@ func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, obj
 
 // live is an object in the form in which the API server has it.
 type live struct {
-	object runtime.Object // of the internal type
-	meta   metav1.Object
+	object  runtime.Object // of the internal type
+	meta    metav1.Object
+	refused error // why an admission plugin refuses it as a new one
 }
 
 // created decodes an object of a request to create it, and prepares it as the API server does.
-func (s *strategy) created(ctx context.Context, gvk apischema.GroupVersionKind, object map[string]any) (*live, error) {
+func (s *strategy) created(ctx context.Context, gvk apischema.GroupVersionKind, object map[string]any, by Plugins) (*live, error) {
 	internal, err := read(gvk, object)
 	if err != nil {
 		return nil, err
@@ -167,6 +172,9 @@ func (s *strategy) created(ctx context.Context, gvk apischema.GroupVersionKind, 
 		l.meta.SetName(l.meta.GetGenerateName() + "00000")
 	}
 	s.PrepareForCreate(ctx, internal)
+	if by != nil {
+		l.refused = by(internal)
+	}
 	return l, nil
 }
 
@@ -184,12 +192,12 @@ func read(gvk apischema.GroupVersionKind, object map[string]any) (runtime.Object
 }
 
 // admitted returns the old object as the cluster has it; nil if there is none or if the API server would reject it.
-func (s *strategy) admitted(ctx context.Context, old map[string]any) (*live, error) {
+func (s *strategy) admitted(ctx context.Context, old map[string]any, by Plugins) (*live, error) {
 	gvk := apischema.FromAPIVersionAndKind(text(old["apiVersion"]), text(old["kind"]))
 	if old == nil || strategyOf(gvk) != s {
 		return nil, nil
 	}
-	was, err := s.created(ctx, gvk, old)
+	was, err := s.created(ctx, gvk, old, by)
 	if err != nil || len(violations(old, rest.ValidateCreate(ctx, was.object, s.registered), Refused)) > 0 {
 		return nil, err
 	}

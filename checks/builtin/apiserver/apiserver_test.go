@@ -32,7 +32,7 @@ func TestLook(t *testing.T) {
 			if len(objects) > 1 {
 				old = objects[0]
 			}
-			said := Look(t.Context(), now, old, 0, strings.Contains(file.Name, "on the server's side"))
+			said := Look(t.Context(), now, old, 0, strings.Contains(file.Name, "on the server's side"), nil)
 			var got []string
 			for _, of := range []struct {
 				word string
@@ -66,7 +66,7 @@ func TestLookByVersion(t *testing.T) {
 		"spec: {podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 10.0.0.1/8}}]}]}\n")
 	for _, c := range []struct{ minor, refused, warned int }{{0, 1, 0}, {37, 1, 0}, {36, 1, 0},
 		{35, 0, 1}, {34, 0, 1}, {33, 0, 1}, {32, 0, 1}, {31, 0, 1}, {30, 1, 0}, {0, 1, 0}} {
-		said := Look(t.Context(), o, nil, c.minor, false)
+		said := Look(t.Context(), o, nil, c.minor, false, nil)
 		if len(said.Refused) != c.refused || len(said.Warned) != c.warned {
 			t.Errorf("1.%d: %+v", c.minor, said)
 		}
@@ -77,7 +77,7 @@ func TestLookByVersion(t *testing.T) {
 func TestLookByOlderVersion(t *testing.T) {
 	o := object(t, "apiVersion: v1\nkind: Service\nmetadata: {name: 1web}\nspec: {ports: [{port: 80}]}\n")
 	for minor, refused := range map[int]int{0: 0, 31: 1, 35: 1, 36: 0, linked: 0} {
-		said := Look(t.Context(), o, nil, minor, false)
+		said := Look(t.Context(), o, nil, minor, false, nil)
 		if len(said.Refused) != refused || refused > 0 && !strings.HasSuffix(said.Refused[0].Message, fmt.Sprintf("in Kubernetes 1.%d", minor)) {
 			t.Errorf("1.%d: %+v", minor, said)
 		}
@@ -91,7 +91,7 @@ func TestConcurrentLook(t *testing.T) {
 		for range 4 {
 			t.Run("", func(t *testing.T) {
 				t.Parallel()
-				if said := Look(t.Context(), o, o, 0, false); len(said.Refused)+len(said.Fixed) > 0 {
+				if said := Look(t.Context(), o, o, 0, false, nil); len(said.Refused)+len(said.Fixed) > 0 {
 					t.Errorf("%+v", said)
 				}
 			})
@@ -103,7 +103,7 @@ func TestConcurrentLook(t *testing.T) {
 func TestMessagesContainNoValuesOfSecrets(t *testing.T) {
 	o := object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ntype: kubernetes.io/dockerconfigjson\n"+
 		"stringData: {.dockerconfigjson: hunter2-is-no-json}\n")
-	said := Look(t.Context(), o, nil, 0, false)
+	said := Look(t.Context(), o, nil, 0, false, nil)
 	if len(said.Refused) != 1 || strings.Contains(said.Refused[0].Message, "hunter2") {
 		t.Errorf("%+v", said)
 	}
@@ -137,7 +137,7 @@ spec:
 func BenchmarkLook(b *testing.B) {
 	o := object(b, deployed)
 	for b.Loop() {
-		Look(b.Context(), o, nil, 0, false)
+		Look(b.Context(), o, nil, 0, false, nil)
 	}
 }
 
@@ -155,7 +155,7 @@ func FuzzLook(f *testing.F) {
 		if yaml.Unmarshal([]byte(text), &o) != nil || len(text) > 4096 {
 			t.Skip("no object, or a large one")
 		}
-		said := Look(t.Context(), o, o, 0, false)
+		said := Look(t.Context(), o, o, 0, false, nil)
 		for _, v := range slices.Concat(said.Refused, said.Fixed, said.Warned) {
 			if v.Pointer != "" && v.Pointer[0] != '/' {
 				t.Errorf("no pointer: %q", v.Pointer)

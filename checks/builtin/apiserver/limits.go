@@ -55,7 +55,7 @@ func (l Limits) Refuse(ctx context.Context, object, old map[string]any) (found [
 			if side.written == nil {
 				continue
 			}
-			o, err := strategyOf(gvk).created(ctx, gvk, side.written)
+			o, err := strategyOf(gvk).created(ctx, gvk, side.written, nil)
 			if err != nil { // the API server refuses it for that
 				return nil, false
 			}

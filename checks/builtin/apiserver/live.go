@@ -203,15 +203,18 @@ func generated(now, was runtime.Object) {
 }
 
 // applied returns what applying a new version of an object leaves, as kubectl, Helm and Argo CD do it: defaults that the API
-// server filled in stay where neither version sets the field, whatever the new version has beside them. It returns the new
+// server and its plugins filled in stay where neither version sets the field, whatever the new version has beside them. It returns the new
 // version itself where the old one is of another API version, or where they cannot be merged.
-func (s *strategy) applied(gvk apischema.GroupVersionKind, object, old map[string]any, onServer bool) map[string]any {
+func (s *strategy) applied(gvk apischema.GroupVersionKind, object, old map[string]any, onServer bool, by Plugins) map[string]any {
 	if object["apiVersion"] != old["apiVersion"] {
 		return object
 	}
 	internal, err := read(gvk, old)
 	if err != nil {
 		return object
+	}
+	if by != nil {
+		_ = by(internal) // what it refuses was not created
 	}
 	filled, err := legacyscheme.Scheme.ConvertToVersion(internal, gvk.GroupVersion())
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 // plugins are the admission plugins that add something to objects of a kind.
 type plugins struct {
 	asks func(o admission.Object) []apischema.GroupKind // what they look up; nil: they add nothing to the object
-	add  func(o runtime.Object, found declaredObjects)
+	add  func(o runtime.Object, found declaredObjects) error
 }
 
 // declaredObjects are the objects that plugins look up, by kind: those of the namespace of the object that they add to, or of
@@ -50,26 +50,34 @@ var plugged = map[apischema.GroupKind]plugins{
 			}
 			return asks
 		},
-		func(o runtime.Object, found declaredObjects) {
+		func(o runtime.Object, found declaredObjects) error {
 			pod := o.(*core.Pod)
 			limitRanger(pod, found["LimitRange"])
 			serviceAccount(pod, found["ServiceAccount"])
-			podPlugins(pod, found)
+			return podPlugins(pod, found)
 		},
 	},
 	// DefaultStorageClass
 	{Kind: "PersistentVolumeClaim"}: {
 		unlessNamed("/spec/storageClassName", "/metadata/annotations/volume.beta.kubernetes.io~1storage-class", "storage.k8s.io", "StorageClass"),
-		func(o runtime.Object, found declaredObjects) {
-			o.(*core.PersistentVolumeClaim).Spec.StorageClassName = defaultClass(found["StorageClass"],
-				"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+		func(o runtime.Object, found declaredObjects) error {
+			c := o.(*core.PersistentVolumeClaim)
+			if _, marked := c.Annotations[core.BetaStorageClassAnnotation]; !marked {
+				setClass(&c.Spec.StorageClassName, found["StorageClass"], "storageclass.kubernetes.io/is-default-class",
+					"storageclass.beta.kubernetes.io/is-default-class")
+			}
+			return nil
 		},
 	},
 	// DefaultIngressClass
 	{Group: "networking.k8s.io", Kind: "Ingress"}: {
 		unlessNamed("/spec/ingressClassName", "/metadata/annotations/kubernetes.io~1ingress.class", "networking.k8s.io", "IngressClass"),
-		func(o runtime.Object, found declaredObjects) {
-			o.(*networking.Ingress).Spec.IngressClassName = defaultClass(found["IngressClass"], "ingressclass.kubernetes.io/is-default-class")
+		func(o runtime.Object, found declaredObjects) error {
+			i := o.(*networking.Ingress)
+			if _, marked := i.Annotations["kubernetes.io/ingress.class"]; !marked {
+				setClass(&i.Spec.IngressClassName, found["IngressClass"], "ingressclass.kubernetes.io/is-default-class")
+			}
+			return nil
 		},
 	},
 }
@@ -84,38 +92,51 @@ func unlessNamed(field, annotation, group, kind string) func(o admission.Object)
 	}
 }
 
-// Plugged returns an object that is created with what the admission plugins of the API server add before policies see it: the
-// defaults of LimitRanges, the service account and its token, tolerations, and default classes. list lists the objects of a kind
-// in the namespace of the object, or in the cluster; where a class or account that the object names is not among them, nothing
-// of it is added. The given object is not changed.
-func Plugged(o admission.Object, list func(group, kind string) []admission.Object) admission.Object {
+// Plugins are the admission plugins of the API server that add something to one object, with what they look up. Nil: there are
+// none.
+type Plugins func(o runtime.Object) error
+
+// PluginsFor returns the admission plugins for an object that is created. They add the defaults of LimitRanges, the service account
+// and its token, tolerations, and default classes. list lists the objects of a kind in the namespace of the object, or in the
+// cluster; where a class or account that the object names is not among them, nothing of it is added.
+func PluginsFor(o admission.Object, list func(group, kind string) []admission.Object) Plugins {
 	id := admission.IdentityOf(o)
 	of, ok := plugged[apischema.GroupKind{Group: id.Group, Kind: id.Kind}]
 	if !ok {
-		return o
+		return nil
 	}
 	asks, found := of.asks(o), declaredObjects{}
 	if asks == nil {
-		return o
+		return nil
 	}
 	for _, kind := range asks { // first, since look-ups read objects, too, which waits for other uses of the same group
 		found[kind.Kind] = list(kind.Group, kind.Kind)
 	}
-	return received(o, func(object runtime.Object) { of.add(object, found) })
+	return func(o runtime.Object) error { return of.add(o, found) }
 }
 
-// defaultClass returns the name of the class that an annotation makes the default one: of several, the first by name, as
-// among classes of one age. It returns nil if there is none.
-func defaultClass(classes []admission.Object, annotations ...string) (name *string) {
+// Add returns an object with what the plugins add to it before policies see it. The given object is not changed.
+func (p Plugins) Add(o admission.Object) admission.Object {
+	if p == nil {
+		return o
+	}
+	return received(o, p)
+}
+
+// setClass names the class that an annotation makes the default one, where none is named: of several, the first by name, as
+// among classes of one age.
+func setClass(name **string, classes []admission.Object, annotations ...string) {
+	if *name != nil {
+		return
+	}
 	for _, c := range classes {
 		marks := admission.TextsAt(c, "/metadata/annotations")
 		if slices.ContainsFunc(annotations, func(a string) bool { return marks[a] == "true" }) {
-			if own := admission.IdentityOf(c).Name; own != "" && (name == nil || own < *name) {
-				name = &own
+			if own := admission.IdentityOf(c).Name; own != "" && (*name == nil || own < **name) {
+				*name = &own
 			}
 		}
 	}
-	return name
 }
 
 // limitRanger fills in the requests and limits that the LimitRanges of the namespace give containers without them.
@@ -185,40 +206,47 @@ func mountToken(spec *core.PodSpec) {
 		}}}})
 }
 
-// podPlugins runs the plugins Priority, DefaultTolerationSeconds and RuntimeClass of Kubernetes. One that refuses the Pod adds
-// nothing.
-func podPlugins(pod *core.Pod, found declaredObjects) {
+// podPlugins runs the plugins Priority, DefaultTolerationSeconds and RuntimeClass of Kubernetes. It returns why one of them
+// refuses the Pod; that one adds nothing.
+func podPlugins(pod *core.Pod, found declaredObjects) (refused error) {
 	factory := informers.NewSharedInformerFactory(nil, 0)
 	classes := factory.Scheduling().V1().PriorityClasses().Informer().GetStore()
+	class, known := pod.Spec.PriorityClassName, pod.Spec.PriorityClassName == ""
 	for _, c := range schedulingdefaults.SystemPriorityClasses() {
-		_ = classes.Add(c)
+		_, known = classes.Add(c), known || c.Name == class
 	}
 	for _, o := range found["PriorityClass"] {
 		if c := new(schedulingv1.PriorityClass); written(o, c) {
-			_ = classes.Add(c)
+			_, known = classes.Add(c), known || c.Name == class
 		}
 	}
-	priorities, tolerations := priority.NewPlugin(), defaulttolerationseconds.NewDefaultTolerationSeconds()
-	priorities.SetExternalKubeInformerFactory(factory)
+	tolerations := defaulttolerationseconds.NewDefaultTolerationSeconds()
 	tolerations.InspectFeatureGates(utilfeature.DefaultFeatureGate)
-	plugins := []apiadmission.MutationInterface{priorities, tolerations}
-	if name := ptr.Deref(pod.Spec.RuntimeClassName, ""); name != "" {
-		for _, o := range found["RuntimeClass"] {
-			if c := new(nodev1.RuntimeClass); written(o, c) && c.Name == name {
-				_ = factory.Node().V1().RuntimeClasses().Informer().GetStore().Add(c)
-				runtimes := runtimeclass.NewRuntimeClass()
-				runtimes.SetExternalKubeInformerFactory(factory)
-				plugins = append(plugins, runtimes)
-				break
-			}
+	plugins := []apiadmission.MutationInterface{tolerations}
+	if known {
+		priorities := priority.NewPlugin()
+		priorities.SetExternalKubeInformerFactory(factory)
+		plugins = append(plugins, priorities)
+	}
+	for _, o := range found["RuntimeClass"] {
+		if c := new(nodev1.RuntimeClass); written(o, c) && c.Name == ptr.Deref(pod.Spec.RuntimeClassName, "") {
+			_ = factory.Node().V1().RuntimeClasses().Informer().GetStore().Add(c)
+			runtimes := runtimeclass.NewRuntimeClass()
+			runtimes.SetExternalKubeInformerFactory(factory)
+			plugins = append(plugins, runtimes)
+			break
 		}
 	}
 	for _, plugin := range plugins {
 		as := pod.DeepCopy()
-		if err := plugin.Admit(context.Background(), apiadmission.NewAttributesRecord(as, nil, core.Kind("Pod").WithVersion("v1"),
-			pod.Namespace, pod.Name, core.Resource("pods").WithVersion("v1"), "", apiadmission.Create, &metav1.CreateOptions{}, false, nil),
-			nil); err == nil {
+		err := plugin.Admit(context.Background(), apiadmission.NewAttributesRecord(as, nil, core.Kind("Pod").WithVersion("v1"), pod.Namespace,
+			pod.Name, core.Resource("pods").WithVersion("v1"), "", apiadmission.Create, &metav1.CreateOptions{}, false, nil), nil)
+		switch {
+		case err == nil:
 			*pod = *as
+		case class != "" || pod.Spec.RuntimeClassName != nil: // a default class may be one that nobody declares
+			refused = err
 		}
 	}
+	return refused
 }

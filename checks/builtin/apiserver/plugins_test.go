@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
-func TestPlugged(t *testing.T) {
+func TestPlugins(t *testing.T) {
 	const (
 		limits = "{apiVersion: v1, kind: LimitRange, metadata: {name: l}, spec: {limits: [{type: Container, default: {cpu: 1, memory: 1Gi}, " +
 			"defaultRequest: {cpu: 100m}}]}}"
@@ -109,14 +109,14 @@ func TestPlugged(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in := objectOf(t, tt.in)
-			got := Plugged(in, func(group, kind string) (list []admission.Object) {
+			got := PluginsFor(in, func(group, kind string) (list []admission.Object) {
 				for _, text := range tt.has {
 					if o := objectOf(t, text); admission.IdentityOf(o).Group == group && o["kind"] == kind {
 						list = append(list, o)
 					}
 				}
 				return list
-			})
+			}).Add(in)
 			hasFields(t, got, tt.want)
 			if diff := cmp.Diff(objectOf(t, tt.in), in); diff != "" {
 				t.Errorf("the object itself changed:\n%s", diff)

@@ -14,21 +14,21 @@ import (
 // Received returns an object as admission policies get it from the API server
 // (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/): with the defaults of its kind
 // and what the API server allocates, without fields that have no value, and with quantities in their short form. The
-// fields of metadata that every object gets are not among it, nor is what depends on other objects (see Plugged).
+// fields of metadata that every object gets are not among it, nor is what depends on other objects (see Plugins).
 //
 // Fields that the API server does not know stay, since another check reports them. So does stringData of a Secret. The given
 // object is not changed. It is returned as it is where the API server does not have its kind or cannot read it.
-func Received(o admission.Object) admission.Object { return received(o, func(runtime.Object) {}) }
+func Received(o admission.Object) admission.Object { return received(o, nil) }
 
-// received is like Received. add adds to the object in its internal type.
-func received(o admission.Object, add func(runtime.Object)) admission.Object {
+// received is like Received, with what plugins add.
+func received(o admission.Object, by Plugins) admission.Object {
 	gvk := apischema.FromAPIVersionAndKind(text(o["apiVersion"]), text(o["kind"]))
 	s := strategyOf(gvk)
 	if s == nil || gvk.Group == "apiextensions.k8s.io" {
 		return o
 	}
 	defer s.group.use()()
-	typed := s.received(gvk, o, add)
+	typed := s.received(gvk, o, by)
 	if typed == nil {
 		return o
 	}
@@ -48,17 +48,16 @@ func received(o admission.Object, add func(runtime.Object)) admission.Object {
 }
 
 // received returns what the API server makes of an object, nil where it cannot read it.
-func (s *strategy) received(gvk apischema.GroupVersionKind, object map[string]any, add func(runtime.Object)) (typed map[string]any) {
+func (s *strategy) received(gvk apischema.GroupVersionKind, object map[string]any, by Plugins) (typed map[string]any) {
 	defer func() { // its code expects objects that passed other steps of the API server before
 		if recover() != nil {
 			typed = nil
 		}
 	}()
-	l, err := s.created(requested(context.Background(), gvk), gvk, object)
+	l, err := s.created(requested(context.Background(), gvk), gvk, object, by)
 	if err != nil {
 		return nil
 	}
-	add(l.object)
 	versioned, err := legacyscheme.Scheme.ConvertToVersion(l.object, gvk.GroupVersion())
 	if err != nil {
 		return nil

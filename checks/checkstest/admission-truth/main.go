@@ -259,7 +259,7 @@ type words struct {
 
 // lintel returns what Lintel has against an object, as its checks api-server and schema do, and what it warns of.
 func (c *comparison) lintel(ctx context.Context, now, was map[string]any) (said, warned []words) {
-	answer := apiserver.Look(ctx, runtime.DeepCopyJSON(now), was, c.minor, false)
+	answer := apiserver.Look(ctx, runtime.DeepCopyJSON(now), was, c.minor, false, nil)
 	for _, v := range append(answer.Refused, answer.Fixed...) {
 		said = append(said, words{"api-server", v})
 	}
