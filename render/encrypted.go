@@ -112,9 +112,6 @@ func (b *builder) decrypted(p *plan, dir, name string) (text []byte, real string
 			return nil, "", false, errSealed
 		}
 		_, annotations := doc.Field(metadata, "annotations")
-		if annotations == nil {
-			annotations = &yaml.Node{Kind: yaml.MappingNode}
-		}
 		hash, behavior := doc.Text(annotations, "kustomize.config.k8s.io/needs-hash"), doc.Text(annotations, behaviorAnnotation)
 		sealed := strings.Contains(strings.Join([]string{doc.Text(d, "apiVersion"), doc.Text(d, "kind"), doc.Text(metadata, "name"),
 			doc.Text(metadata, "namespace"), behavior}, " "), "ENC[")

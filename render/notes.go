@@ -204,9 +204,8 @@ type printedObject struct{ apiVersion, kind, name string } // name: "ServiceMoni
 // printedObjects lists the objects in a manifest, in their order.
 func printedObjects(m helm.Manifest) (list []printedObject) {
 	for _, n := range m.Objects(doc.Limits{}) {
-		_, meta := doc.Field(n, "metadata")
 		if kind := doc.Text(n, "kind"); kind != "" {
-			list = append(list, printedObject{doc.Text(n, "apiVersion"), kind, kind + " " + doc.Text(meta, "name")})
+			list = append(list, printedObject{doc.Text(n, "apiVersion"), kind, kind + " " + doc.Text(n, "metadata", "name")})
 		}
 	}
 	return list

@@ -294,9 +294,8 @@ func (d *dependants) written(name string) []object {
 
 func objectsOf(documents []*yaml.Node) (list []object) {
 	for n := range doc.Objects(documents) {
-		_, metadata := doc.Field(n, "metadata")
 		if kind := doc.Text(n, "kind"); kind != "" {
-			list = append(list, object{kind, doc.Text(metadata, "name")})
+			list = append(list, object{kind, doc.Text(n, "metadata", "name")})
 		}
 	}
 	return list

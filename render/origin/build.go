@@ -164,14 +164,6 @@ func keepsName(id identity) bool {
 	return false
 }
 
-// textAt returns the value of a scalar field at a path of keys.
-func textAt(n *yaml.Node, keys ...string) string {
-	for _, key := range keys[:len(keys)-1] {
-		_, n = doc.Field(n, key)
-	}
-	return doc.Text(n, keys[len(keys)-1])
-}
-
 // selected lists the items that a patch's target selects: by current kind, and by a current or original name and
 // namespace (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/).
 func selected(target *yaml.Node, items []*item) []*item {
