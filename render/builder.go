@@ -414,14 +414,9 @@ func (b *builder) Template(name string) int {
 	}
 	documents, problems := doc.Documents(name, data, b.limits.Source)
 	for _, d := range documents {
-		if object, ok := plainObject(d); ok && len(problems) > 0 && deployable(object) {
+		if object, ok := doc.Value(d, true).(map[string]any); ok && len(problems) > 0 && deployable(object) {
 			return max(1, problems[0].Line)
 		}
 	}
 	return 0
-}
-
-func plainObject(n *yaml.Node) (map[string]any, bool) {
-	object, ok := doc.Value(n, true).(map[string]any)
-	return object, ok
 }
