@@ -9,12 +9,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/diagnostics"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
@@ -28,26 +28,26 @@ type builder struct {
 	tree     *tree.Tree
 	index    *roots.Index
 	limits   Limits
-	cache    *Cache              // nil: nothing is cached
-	steps    int                 // see Config.AttemptSteps
-	mounts   *mounts             // of remote sources and charts
-	overlay  map[string][]byte   // by path, links resolved
-	virtual  *gitops.Virtual     // the overlay's kustomization that Lintel makes up, so that nobody can edit its lines; nil: there is none
-	whatever bool                // build without what is not fetched yet, although the result will be built again
-	builds   *builds             // cached builds; nil: none are cached
-	finder   *diagnostics.Finder // for the files as this builder sees them
-	failed   *sync.Map           // of this builder's files, by folder: []doc.Error, see obstacles
+	cache    *Cache                         // nil: nothing is cached
+	steps    int                            // see Config.AttemptSteps
+	mounts   *mounts                        // of remote sources and charts
+	overlay  map[string][]byte              // by path, links resolved
+	virtual  *gitops.Virtual                // the overlay's kustomization that Lintel makes up, so that nobody can edit its lines; nil: there is none
+	whatever bool                           // build without what is not fetched yet, although the result will be built again
+	builds   *builds                        // cached builds; nil: none are cached
+	finder   *diagnostics.Finder            // for the files as this builder sees them
+	failed   *env.Memo[string, failedBuild] // of this builder's files, by folder: see obstacles
 }
 
 func newBuilder(x *roots.Index, l Limits, o *mounts) builder {
-	return builder{tree: x.Tree(), index: x, limits: l, mounts: o, builds: &builds{}, failed: &sync.Map{},
+	return builder{tree: x.Tree(), index: x, limits: l, mounts: o, builds: &builds{}, failed: &env.Memo[string, failedBuild]{},
 		finder: &diagnostics.Finder{Limits: l.Source}}
 }
 
 // with returns a builder that sees other contents of some files: see Renderer.With.
 func (b *builder) with(files map[string][]byte) *builder {
 	other := *b
-	other.overlay, other.failed, other.finder = files, &sync.Map{}, &diagnostics.Finder{Limits: b.limits.Source}
+	other.overlay, other.failed, other.finder = files, &env.Memo[string, failedBuild]{}, &diagnostics.Finder{Limits: b.limits.Source}
 	return &other
 }
 
@@ -414,14 +414,9 @@ func (b *builder) Template(name string) int {
 	}
 	documents, problems := doc.Documents(name, data, b.limits.Source)
 	for _, d := range documents {
-		if object, ok := plainObject(d); ok && len(problems) > 0 && deployable(object) {
+		if object, ok := doc.Value(d, true).(map[string]any); ok && len(problems) > 0 && deployable(object) {
 			return max(1, problems[0].Line)
 		}
 	}
 	return 0
-}
-
-func plainObject(n *yaml.Node) (map[string]any, bool) {
-	object, ok := doc.Value(n, true).(map[string]any)
-	return object, ok
 }

@@ -129,10 +129,7 @@ func in(object *yaml.Node, s spot) *spot {
 // renamed returns an object that the changes give another name or namespace: the added one of its kind, if there is only one
 // such, or only one with its name.
 func renamed(t *trial.Changes, object *yaml.Node) *yaml.Node {
-	name := func(object *yaml.Node) string {
-		_, meta := doc.Field(object, "metadata")
-		return doc.Text(meta, "name")
-	}
+	name := func(object *yaml.Node) string { return doc.Text(object, "metadata", "name") }
 	var all, same []*yaml.Node
 	for key, added := range t.Now {
 		if t.Was[key] == nil && doc.Text(added, "kind") == doc.Text(object, "kind") {

@@ -63,17 +63,10 @@ func (b *builder) encrypted(p *plan, layer *origin.Layer, at entry, shown string
 		component["patches"] = append(list, map[string]any{"path": name})
 	}
 	texts["kustomization.yaml"], _ = sigsyaml.Marshal(component)
-	key := inflationKey{at: at, shown: at}
 	m := b.mounts.mount(mountKey{at: at, text: fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, texts)))}, func(m *mount) {
 		m.field, m.inflated, m.texts, m.copies = "generators", &inflated{}, texts, copies
 	})
-	if p.inflated[key] == nil {
-		p.inflated[key] = m
-		p.charts[at.file] = append(p.charts[at.file], inflatedEntry{at.at, m, relative(place(layer.File.Dir), m.prefix)})
-	}
-	if child := b.layer(p, m.prefix, above, doc.Error{}, func(e doc.Error) { p.without(at, e) }); child != nil {
-		layer.Components = append(layer.Components, child)
-	}
+	b.include(p, layer, inflationKey{at: at, shown: at}, m, above)
 	return true
 }
 
@@ -119,9 +112,6 @@ func (b *builder) decrypted(p *plan, dir, name string) (text []byte, real string
 			return nil, "", false, errSealed
 		}
 		_, annotations := doc.Field(metadata, "annotations")
-		if annotations == nil {
-			annotations = &yaml.Node{Kind: yaml.MappingNode}
-		}
 		hash, behavior := doc.Text(annotations, "kustomize.config.k8s.io/needs-hash"), doc.Text(annotations, behaviorAnnotation)
 		sealed := strings.Contains(strings.Join([]string{doc.Text(d, "apiVersion"), doc.Text(d, "kind"), doc.Text(metadata, "name"),
 			doc.Text(metadata, "namespace"), behavior}, " "), "ENC[")

@@ -363,32 +363,12 @@ func (c *choice) pointer() string {
 
 // object returns a kustomization with nothing but its choices, without what they add, which may be secret.
 func (l *layered) object() map[string]any {
-	only := func(field string, keep func(entry map[string]any) map[string]any) (list []any) {
-		entries, _ := l.fields[field].([]any)
-		for _, e := range entries {
-			entry, _ := e.(map[string]any)
-			list = append(list, keep(entry))
-		}
-		return list
-	}
-	target := func(e map[string]any) map[string]any { return map[string]any{"target": e["target"]} }
 	out := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
 		"metadata": map[string]any{"name": l.file.Dir}}
-	for field, keep := range map[string]func(map[string]any) map[string]any{
-		"patches": target, "patchesJson6902": target,
-		"images": func(e map[string]any) map[string]any { return map[string]any{"name": e["name"]} },
-		"replacements": func(e map[string]any) map[string]any {
-			var list []any
-			targets, _ := e["targets"].([]any)
-			for _, t := range targets {
-				one, _ := t.(map[string]any)
-				list = append(list, map[string]any{"select": one["select"]})
-			}
-			return map[string]any{"targets": list}
-		},
-	} {
-		if list := only(field, keep); len(list) > 0 {
-			out[field] = list
+	for field, keys := range map[string][]string{"patches": {"target"}, "patchesJson6902": {"target"}, "images": {"name"},
+		"replacements": {"targets", "select"}} {
+		if list, _ := l.fields[field].([]any); len(list) > 0 {
+			out[field] = only(list, keys)
 		}
 	}
 	if entries, _ := l.fields["transformers"].([]any); len(entries) > 0 {
@@ -404,6 +384,22 @@ func (l *layered) object() map[string]any {
 		out["transformers"] = list
 	}
 	return out
+}
+
+// only returns a value with nothing but the field at a path of keys, in each element of a list.
+func only(v any, keys []string) any {
+	if list, ok := v.([]any); ok {
+		out := make([]any, len(list))
+		for i, item := range list {
+			out[i] = only(item, keys)
+		}
+		return out
+	}
+	if len(keys) == 0 {
+		return v
+	}
+	m, _ := v.(map[string]any)
+	return map[string]any{keys[0]: only(m[keys[0]], keys[1:])}
 }
 
 // marking returns an entry that adds the mark of a choice to what it matches.

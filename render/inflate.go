@@ -46,7 +46,6 @@ type inflationKey struct {
 // inflation is an entry of a kustomization that inflates a chart.
 type inflation struct {
 	builder *builder
-	file    *kustomization.File
 	inflationKey
 	types.HelmGlobals
 	types.HelmChart
@@ -94,18 +93,21 @@ func (b *builder) inflate(p *plan, layer *origin.Layer, i *inflation, above []st
 		p.without(i.at, e)
 		return
 	}
-	other, twice := p.inflated[i.inflationKey]
-	if twice && other != m {
+	if other := p.inflated[i.inflationKey]; other != nil && other != m {
 		p.without(i.at, doc.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column, Unknown: true,
 			Message: "one root includes the chart with several namespaces, which Lintel does not distinguish"})
 		return
 	}
-	if !twice {
-		p.inflated[i.inflationKey] = m
-		p.charts[i.at.file] = append(p.charts[i.at.file], inflatedEntry{i.at.at, m, relative(place(i.file.Dir), m.prefix)})
+	b.include(p, layer, i.inflationKey, m, above)
+}
+
+// include includes the mounted output of an entry as a component.
+func (b *builder) include(p *plan, layer *origin.Layer, key inflationKey, m *mount, above []string) {
+	if p.inflated[key] == nil {
+		p.inflated[key] = m
+		p.charts[key.at.file] = append(p.charts[key.at.file], inflatedEntry{key.at.at, m, relative(place(layer.File.Dir), m.prefix)})
 	}
-	child := b.layer(p, m.prefix, above, doc.Error{}, func(e doc.Error) { p.without(i.at, e) })
-	if child != nil {
+	if child := b.layer(p, m.prefix, above, doc.Error{}, func(e doc.Error) { p.without(key.at, e) }); child != nil {
 		layer.Components = append(layer.Components, child)
 	}
 }

@@ -224,7 +224,7 @@ func (b *builder) inflation(f *kustomization.File, at entry, file string, n *yam
 			shown.at = kustomization.Position{Line: value.Line, Column: value.Column}
 		}
 	}
-	return &inflation{builder: b, file: f, inflationKey: inflationKey{at: at, shown: shown}, root: f.Dir, node: n}
+	return &inflation{builder: b, inflationKey: inflationKey{at: at, shown: shown}, root: f.Dir, node: n}
 }
 
 // places sets in c what depends on the entry, and returns c.

@@ -232,8 +232,7 @@ func shallow(data []byte) []byte {
 
 func definedVersions(crd *yaml.Node) (list []string) {
 	_, spec := doc.Field(crd, "spec")
-	_, names := doc.Field(spec, "names")
-	group, kind := doc.Text(spec, "group"), doc.Text(names, "kind")
+	group, kind := doc.Text(spec, "group"), doc.Text(spec, "names", "kind")
 	if group == "" || kind == "" {
 		return nil
 	}

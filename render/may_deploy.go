@@ -5,15 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
-	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -46,7 +45,7 @@ func (r *Renderer) MayDeploy(target Target, s ObjectQuery) bool {
 	if !inside {
 		words = append(words, s.Namespace)
 	}
-	t := r.texts.of(target.Root, one)
+	t := r.texts.Get(target.Root, func() *text { return &text{own: one.Text(), found: map[string]bool{}} })
 	switch have, whole := t.have(r, one, s.Kind, words); {
 	case whole:
 		return have
@@ -106,9 +105,6 @@ func namesOf(one *Deployment) []string {
 	return slices.DeleteFunc(list, func(name string) bool { return name == "." })
 }
 
-// texts caches the searched texts of deployments, by root: func() *text. It is safe for concurrent use.
-type texts struct{ byRoot sync.Map }
-
 // text caches the search results for one deployment.
 type text struct {
 	own []byte // see gitops.Deployment.Text
@@ -116,13 +112,6 @@ type text struct {
 	mu    sync.Mutex
 	lacks bool            // a part of the text is not available
 	found map[string]bool // by word; a kind has the prefix "kind "
-}
-
-func (t *texts) of(root roots.Root, one *Deployment) *text {
-	known, _ := t.byRoot.LoadOrStore(root, sync.OnceValue(func() *text {
-		return &text{own: one.Text(), found: map[string]bool{}}
-	}))
-	return known.(func() *text)()
 }
 
 // contains reports whether the object that deploys contains a word.
@@ -136,7 +125,9 @@ func (t *text) have(r *Renderer, one *Deployment, kind string, words []string) (
 	for i, word := range append([]string{kind}, words...) {
 		key, is := word, func(text []byte) bool { return bytes.Contains(text, []byte(word)) }
 		if i == 0 {
-			key, is = "kind "+kind, func(text []byte) bool { return containsKind(text, kind) }
+			// A kind is a word, and not the field of something else as in .Release.Namespace.
+			whole := regexp.MustCompile(`(?:^|[^._\pL\p{Nd}])` + regexp.QuoteMeta(kind) + `(?:[^_\pL\p{Nd}]|$)`)
+			key, is = "kind "+kind, func(text []byte) bool { return bytes.Contains(text, []byte(kind)) && whole.Match(text) }
 		}
 		known, ok := t.found[key]
 		if !ok && search == nil && !t.lacks {
@@ -155,24 +146,6 @@ func (t *text) have(r *Renderer, one *Deployment, kind string, words []string) (
 		}
 	}
 	return true, true
-}
-
-// containsKind reports whether a kind is a word of a text, and not the field of something else as in
-// .Release.Namespace.
-func containsKind(text []byte, kind string) bool {
-	part := func(c rune) bool { return c == '.' || c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) }
-	for {
-		i := bytes.Index(text, []byte(kind))
-		if i < 0 {
-			return false
-		}
-		before, _ := utf8.DecodeLastRune(text[:i])
-		text = text[i+len(kind):]
-		after, _ := utf8.DecodeRune(text)
-		if !part(before) && !(part(after) && after != '.') {
-			return true
-		}
-	}
 }
 
 // textSearch reports whether is returns true for any of its texts.

@@ -241,27 +241,8 @@ func (b *mountedEntry) mount(want remote.Want, found *remote.Source) *mount {
 
 // end returns the column after the entry, 0 where the entry has several lines.
 func (b *mountedEntry) end() int {
-	data, _, err := b.builder.read(b.layer.File.Path)
-	lines := strings.Split(string(data), "\n")
-	n := scalarAt(b.layer.File.Node, b.ref.Line, b.ref.Column)
-	if err != nil || n == nil || n.Line > len(lines) {
-		return 0
-	}
-	_, end := doc.Columns([]rune(lines[n.Line-1]), n.Column, n)
-	return end
-}
-
-// scalarAt returns the scalar at a position of a file.
-func scalarAt(n *yaml.Node, line, column int) *yaml.Node {
-	if n.Kind == yaml.ScalarNode && n.Line == line && n.Column == column {
-		return n
-	}
-	for _, c := range n.Content {
-		if found := scalarAt(c, line, column); found != nil {
-			return found
-		}
-	}
-	return nil
+	at, _ := b.builder.sources()(b.layer.File.Path).Entry(b.ref.Line, b.ref.Column, "")
+	return at.EndColumn
 }
 
 // rewrite has kustomize read the path of the mount in place of the entry.

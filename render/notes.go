@@ -203,14 +203,9 @@ type printedObject struct{ apiVersion, kind, name string } // name: "ServiceMoni
 
 // printedObjects lists the objects in a manifest, in their order.
 func printedObjects(m helm.Manifest) (list []printedObject) {
-	documents, err := doc.Parse(m.Template, []byte(m.Text), doc.Limits{})
-	if err != nil {
-		return nil
-	}
-	for n := range doc.Objects(documents) {
-		_, meta := doc.Field(n, "metadata")
+	for _, n := range m.Objects(doc.Limits{}) {
 		if kind := doc.Text(n, "kind"); kind != "" {
-			list = append(list, printedObject{doc.Text(n, "apiVersion"), kind, kind + " " + doc.Text(meta, "name")})
+			list = append(list, printedObject{doc.Text(n, "apiVersion"), kind, kind + " " + doc.Text(n, "metadata", "name")})
 		}
 	}
 	return list

@@ -144,24 +144,23 @@ func (b *builder) culprits(p *plan) bool {
 // obstacles returns the problems that prevent the build of a folder that others include, and records for the plan what they
 // depend on. partial says that it builds without some of its entries. The result is cached: often many include one folder.
 func (b *builder) obstacles(p *plan, dir string) (list []doc.Error, partial bool) {
-	type result struct {
-		*Rendering
-		list []doc.Error
-	}
-	known, ok := b.failed.Load(dir)
-	if !ok {
+	one := b.failed.Get(dir, func() failedBuild {
 		out, problems := b.build(roots.Root{Path: dir})
 		if out.Partial {
 			problems = nil
 		}
-		known = result{&Rendering{Reads: out.Reads, links: out.links, Partial: out.Partial}, problems}
-		b.failed.Store(dir, known)
-	}
-	one := known.(result)
+		return failedBuild{&Rendering{Reads: out.Reads, links: out.links, Partial: out.Partial}, problems}
+	})
 	maps.Copy(p.reads, one.Reads)
 	maps.Copy(p.links, one.links)
 	p.fleeting = p.fleeting || one.links == nil
 	return one.list, one.Partial
+}
+
+// failedBuild is what obstacles keeps of a build.
+type failedBuild struct {
+	*Rendering
+	list []doc.Error
 }
 
 // object is the kind and name by which a manifest or a patch identifies an object.
@@ -295,9 +294,8 @@ func (d *dependants) written(name string) []object {
 
 func objectsOf(documents []*yaml.Node) (list []object) {
 	for n := range doc.Objects(documents) {
-		_, metadata := doc.Field(n, "metadata")
 		if kind := doc.Text(n, "kind"); kind != "" {
-			list = append(list, object{kind, doc.Text(metadata, "name")})
+			list = append(list, object{kind, doc.Text(n, "metadata", "name")})
 		}
 	}
 	return list

@@ -114,7 +114,7 @@ type Renderer struct {
 	declared   func() []string // see findVersions
 	lookups    *lookups
 	counts     *counts
-	texts      *texts // see MayDeploy
+	texts      *env.Memo[roots.Root, *text] // see MayDeploy
 	memo       *memo
 	asking     *asking
 	inactives  *inactiveLayers
@@ -125,7 +125,7 @@ type Renderer struct {
 // New returns a renderer of the roots of one tree.
 func New(x *roots.Index, c Config) *Renderer {
 	r := &Renderer{builder: newBuilder(x, c.Limits.withDefaults(), &mounts{sources: c.Sources}), namespaced: c.Namespaced,
-		counts: &counts{}, texts: &texts{}, memo: &memo{}, asking: &asking{}, inactives: &inactiveLayers{}}
+		counts: &counts{}, texts: &env.Memo[roots.Root, *text]{}, memo: &memo{}, asking: &asking{}, inactives: &inactiveLayers{}}
 	r.cache, r.steps = c.Cache, cmp.Or(max(0, c.AttemptSteps), trial.Steps)
 	r.branch = c.Branch
 	r.declared = sync.OnceValue(r.findVersions)
@@ -153,7 +153,7 @@ func (r *Renderer) Counts() (built, recalled int) {
 // not have must be kustomizations. The graph stays that of the tree.
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
-	other.builder, other.texts, other.memo = *r.with(files), &texts{}, nil
+	other.builder, other.texts, other.memo = *r.with(files), &env.Memo[roots.Root, *text]{}, nil
 	other.lookups = &lookups{renderer: &other}
 	return &other
 }

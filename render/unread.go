@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/helm"
@@ -134,15 +136,10 @@ func unread(values map[string]any, was, now knownValues, path []string, list *[]
 }
 
 // at returns the map at a path.
-func at(values map[string]any, path []string) (map[string]any, bool) {
-	for _, key := range path {
-		below, ok := values[key].(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		values = below
-	}
-	return values, true
+func at(values map[string]any, path []string) (m map[string]any, ok bool) {
+	found, _, _ := unstructured.NestedFieldNoCopy(values, path...)
+	m, ok = found.(map[string]any)
+	return m, ok
 }
 
 // property returns the schema of the value at a path, nil where there is none.
@@ -248,7 +245,7 @@ func (r *Renderer) UnusedValues(ctx context.Context, t Target, shared func(file 
 		if whole == nil || !maps.Equal(whole, s.printed(ctx, path)) {
 			continue
 		}
-		put(values, path)
+		_ = unstructured.SetNestedField(values, true, path...) // no path leads through the value at another one
 		pointer := "/values" + doc.Pointer(path...)
 		places[pointer] = at
 		issues = append(issues, Issue{Check: UnusedValue, Pointer: pointer, Message: fmt.Sprintf("no template of the chart "+
@@ -260,19 +257,6 @@ func (r *Renderer) UnusedValues(ctx context.Context, t Target, shared func(file 
 	object := map[string]any{"apiVersion": one.Object.APIVersion(), "kind": one.Object.Kind,
 		"metadata": map[string]any{"name": one.Object.Name, "namespace": one.Object.Namespace}, "values": values}
 	return NewResource(object, pointed(places, one.Where.Path), issues...)
-}
-
-// put sets the value at a path to true.
-func put(values map[string]any, path []string) {
-	for _, key := range path[:len(path)-1] {
-		below, ok := values[key].(map[string]any)
-		if !ok {
-			below = map[string]any{}
-			values[key] = below
-		}
-		values = below
-	}
-	values[path[len(path)-1]] = true
 }
 
 // unsaid lists the outermost values of the user that the chart does not know and that no file of it names.

@@ -16,9 +16,8 @@ import (
 type id struct{ apiVersion, kind, namespace, name string }
 
 func idOf(n *yaml.Node) id {
-	_, meta := doc.Field(n, "metadata")
-	return id{doc.Text(n, "apiVersion"), doc.Text(n, "kind"), doc.Text(meta, "namespace"),
-		doc.Text(meta, "name")}
+	return id{doc.Text(n, "apiVersion"), doc.Text(n, "kind"), doc.Text(n, "metadata", "namespace"),
+		doc.Text(n, "metadata", "name")}
 }
 
 func (i id) String() string {

@@ -76,10 +76,9 @@ func (s *search) replaced(c culprit, file string, n *yaml.Node) []doc.Error {
 		if target.Kind != yaml.MappingNode || selects == nil {
 			return say(target, "this target selects nothing: write select: with kind and name of what is to change")
 		}
-		_, options := doc.Field(target, "options")
 		for _, object := range selected(selects, c.objects) {
 			for _, field := range doc.Items(target, "fieldPaths") {
-				if doc.Text(options, "create") == "true" || strings.ContainsAny(field.Value, "*[") {
+				if doc.Text(target, "options", "create") == "true" || strings.ContainsAny(field.Value, "*[") {
 					continue
 				}
 				if why := missing(object, utils.PathSplitter(field.Value, "."), showDotted); why != "" {

@@ -45,17 +45,11 @@ func DocumentAt(data []byte, line int) (text []byte, before int) {
 // (https://yaml.org/spec/1.2.2/#912-document-markers).
 func chunks(data []byte) []chunk {
 	var out []chunk
-	start, startLine, line := 0, 0, 0
+	at, start, startLine, line := 0, 0, 0, 0
 	content := false   // whether the chunk contains more than comments and directives
 	directive := false // whether it begins with a directive, which applies to the document after the marker
-	for at := 0; at < len(data); line++ {
-		end := bytes.IndexByte(data[at:], '\n')
-		if end < 0 {
-			end = len(data)
-		} else {
-			end += at + 1
-		}
-		l := data[at:end]
+	for l := range bytes.Lines(data) {
+		end := at + len(l)
 		switch {
 		case isMarker(l, "---"):
 			if content {
@@ -76,7 +70,7 @@ func chunks(data []byte) []chunk {
 			directive = directive || l[0] == '%'
 			content = !blank(l)
 		}
-		at = end
+		at, line = end, line+1
 	}
 	if content {
 		out = append(out, chunkOf(data[start:], startLine))

@@ -151,13 +151,15 @@ func Field(n *yaml.Node, name string) (key, value *yaml.Node) {
 	return key, value
 }
 
-// Text returns the value of a scalar field of a map, empty if it has none.
-func Text(n *yaml.Node, name string) string {
-	_, v := Field(n, name)
-	if v == nil || v.Kind != yaml.ScalarNode {
+// Text returns the value of the scalar at a path of fields of maps, empty if there is none.
+func Text(n *yaml.Node, path ...string) string {
+	for _, name := range path {
+		_, n = Field(n, name)
+	}
+	if n == nil || n.Kind != yaml.ScalarNode {
 		return ""
 	}
-	return Key(v)
+	return Key(n)
 }
 
 // Objects yields the objects of some documents: see Unlist.

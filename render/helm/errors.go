@@ -106,7 +106,7 @@ func (in *Input) failed(name string, err error) error {
 		if !ok {
 			break
 		}
-		if known, l, m := in.executing(exec.Err.Error()); known != "" {
+		if known, l, m := executing(exec.Err.Error()); known != "" {
 			where, line, message = known, l, m
 		}
 		at = errors.Unwrap(exec.Err)
@@ -123,32 +123,17 @@ func (in *Input) failed(name string, err error) error {
 	return in.at(&Error{Cause: CauseTemplate, Message: sentence(unquote(message))}, where, line)
 }
 
-// executing parses an error of text/template: "template: NAME:LINE:COLUMN: executing NAME at <NODE>: MESSAGE".
-func (in *Input) executing(text string) (name string, line int, message string) {
-	rest, ok := strings.CutPrefix(text, "template: ")
-	if !ok {
+// execution matches an error of text/template: "template: NAME:LINE:COLUMN: executing NAME at <NODE>: MESSAGE".
+var execution = regexp.MustCompile(`(?s)^template: (.*?):(\d+):\d+: executing (?:.*? at (<.*)|(.*))$`)
+
+// executing returns the parts of such an error.
+func executing(text string) (name string, line int, message string) {
+	m := execution.FindStringSubmatch(text)
+	if m == nil || m[1] == "gotpl" { // the argument of tpl has no file
 		return "", 0, ""
 	}
-	location, rest, ok := strings.Cut(rest, ": executing ")
-	if !ok {
-		return "", 0, ""
-	}
-	if at := strings.LastIndexByte(location, ':'); at >= 0 {
-		location = location[:at]
-	}
-	at := strings.LastIndexByte(location, ':')
-	if at < 0 {
-		return "", 0, ""
-	}
-	line, _ = strconv.Atoi(location[at+1:])
-	name = location[:at]
-	if _, inside, ok := strings.Cut(rest, " at <"); ok {
-		rest = "<" + inside
-	}
-	if name == "gotpl" { // the argument of tpl has no file
-		return "", 0, ""
-	}
-	return name, line, rest
+	line, _ = strconv.Atoi(m[2])
+	return m[1], line, m[3] + m[4]
 }
 
 // unquote removes quoted texts from an error, because they may be values. It keeps the node, which is part of the

@@ -3,6 +3,7 @@ package helm
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -11,18 +12,30 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
+	"time"
+	_ "unsafe" // for go:linkname
 
-	"github.com/Masterminds/sprig/v3"
 	"helm.sh/helm/v4/pkg/chart/common"
 )
 
+// engineFuncs returns the functions of Helm's engine, which it does not export. Those of include, tpl, required and lookup do
+// nothing.
+//
+//go:linkname engineFuncs helm.sh/helm/v4/pkg/engine.funcMap
+func engineFuncs() template.FuncMap
+
 // funcs returns all functions of Helm's templates except include and tpl.
 func (r *run) funcs() template.FuncMap {
-	f := sprig.TxtFuncMap()
-	delete(f, "env")
-	delete(f, "expandenv")
-	maps.Copy(f, conversions)
-	maps.Copy(f, durations)
+	f := engineFuncs()
+	duration := f["mustToDuration"].(func(any) time.Duration)
+	f["mustToDuration"] = func(v any) (d time.Duration, err error) {
+		defer func() {
+			if recover() != nil {
+				err = errors.New("not a duration") // Helm's message may quote the value
+			}
+		}()
+		return duration(v), nil
+	}
 	f["getHostByName"] = func(string) string { return "" }
 	f["required"] = required
 	f["fail"] = func(message string) (string, error) { return "", &refusal{CauseFail, message} }

@@ -93,14 +93,10 @@ func vet(name string, data []byte) error {
 	return nil
 }
 
-// vetted reports whether Helm's loader parses a file as YAML.
-func vetted(name string) bool {
-	switch path.Base(name) {
-	case "Chart.yaml", "Chart.lock", "values.yaml", "requirements.yaml", "requirements.lock":
-		return true
-	}
-	return false
-}
+// parsedFiles are the files that Helm's loader parses as YAML.
+var parsedFiles = []string{"Chart.yaml", "values.yaml", "Chart.lock", "requirements.yaml", "requirements.lock"}
+
+func vetted(name string) bool { return slices.Contains(parsedFiles, path.Base(name)) }
 
 // refused returns why Helm does not load a chart. Helm's own message may quote the file, so it is not used.
 func (c *Chart) refused(err error) error {
@@ -109,7 +105,7 @@ func (c *Chart) refused(err error) error {
 		e.Message = "has no Chart.yaml"
 		return e
 	}
-	for _, name := range []string{"Chart.yaml", "values.yaml", "Chart.lock", "requirements.yaml", "requirements.lock"} {
+	for _, name := range parsedFiles {
 		if data, ok := c.files[name]; ok {
 			if _, bad := doc.Parse(name, data, doc.Limits{}); bad != nil {
 				if s, ok := bad.(*doc.Error); ok {
@@ -194,6 +190,7 @@ func unignored(files []File) ([]File, error) {
 		}
 	}
 	rules.AddDefaults()
+	entry := func(name string, kind byte) fs.FileInfo { return (&tar.Header{Name: name, Typeflag: kind}).FileInfo() }
 	folders := map[string]bool{}
 	var ignored func(folder string) bool
 	ignored = func(folder string) bool {
@@ -202,32 +199,14 @@ func unignored(files []File) ([]File, error) {
 		}
 		is, known := folders[folder]
 		if !known {
-			is = ignored(path.Dir(folder)) || rules.Ignore(folder, entry{folder, true})
+			is = ignored(path.Dir(folder)) || rules.Ignore(folder, entry(folder, tar.TypeDir))
 			folders[folder] = is
 		}
 		return is
 	}
 	return slices.DeleteFunc(files, func(f File) bool {
-		return ignored(path.Dir(f.Name)) || rules.Ignore(f.Name, entry{f.Name, false})
+		return ignored(path.Dir(f.Name)) || rules.Ignore(f.Name, entry(f.Name, tar.TypeReg))
 	}), nil
-}
-
-// entry implements fs.FileInfo for the rules of .helmignore.
-type entry struct {
-	name   string
-	folder bool
-}
-
-func (e entry) Name() string       { return path.Base(e.name) }
-func (e entry) Size() int64        { return 0 }
-func (e entry) ModTime() time.Time { return time.Time{} }
-func (e entry) IsDir() bool        { return e.folder }
-func (e entry) Sys() any           { return nil }
-func (e entry) Mode() fs.FileMode {
-	if e.folder {
-		return fs.ModeDir | 0o755
-	}
-	return 0o644
 }
 
 func tooMuch(format string, args ...any) error {

@@ -102,12 +102,9 @@ func (m Manifest) Documents(l doc.Limits) ([]*yaml.Node, error) {
 }
 
 // Objects returns the objects in a manifest, none where it cannot be parsed.
-func (m Manifest) Objects(l doc.Limits) (objects []*yaml.Node) {
+func (m Manifest) Objects(l doc.Limits) []*yaml.Node {
 	documents, _ := m.Documents(l)
-	for _, d := range documents {
-		objects = append(objects, doc.Unlist(d)...)
-	}
-	return objects
+	return slices.Collect(doc.Objects(documents))
 }
 
 // indexMark begins the comment that numbers a document.

@@ -3,7 +3,6 @@ package origin
 import (
 	"path"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/kyaml/resid"
@@ -76,17 +75,7 @@ func (b *Build) owner(resource *yaml.Node) *item {
 
 // parsed returns the documents of a manifest file, with lists split into their items.
 func (b *Build) parsed(path string) []*yaml.Node {
-	var nodes []*yaml.Node
-	for _, d := range b.text(path).documents() {
-		if strings.HasSuffix(doc.Text(d, "kind"), "List") {
-			if items := doc.Items(d, "items"); len(items) > 0 {
-				nodes = append(nodes, items...)
-				continue
-			}
-		}
-		nodes = append(nodes, d)
-	}
-	return nodes
+	return slices.Collect(doc.Objects(b.text(path).documents()))
 }
 
 // sameScalar returns the place of a rendered scalar if the source still has that text at its line. A node that
@@ -173,14 +162,6 @@ func keepsName(id identity) bool {
 		return group == "apiregistration.k8s.io"
 	}
 	return false
-}
-
-// textAt returns the value of a scalar field at a path of keys.
-func textAt(n *yaml.Node, keys ...string) string {
-	for _, key := range keys[:len(keys)-1] {
-		_, n = doc.Field(n, key)
-	}
-	return doc.Text(n, keys[len(keys)-1])
 }
 
 // selected lists the items that a patch's target selects: by current kind, and by a current or original name and

@@ -65,10 +65,7 @@ func (s *transformation) merge(c config, d document, target *yaml.Node, items []
 	} else {
 		chosen = named(d.node, items)
 	}
-	options := func(name string) bool {
-		_, o := doc.Field(c.node, "options")
-		return doc.Text(o, name) == "true"
-	}
+	options := func(name string) bool { return doc.Text(c.node, "options", name) == "true" }
 	for _, i := range chosen {
 		if !s.room() {
 			return items
@@ -101,8 +98,8 @@ func (s *transformation) merge(c config, d document, target *yaml.Node, items []
 
 // named lists the items that a patch without a target applies to: those that have or had its identity.
 func named(patch *yaml.Node, items []*item) (list []*item) {
-	id := identity{doc.Text(patch, "apiVersion"), doc.Text(patch, "kind"), textAt(patch, "metadata", "name"),
-		textAt(patch, "metadata", "namespace")}
+	id := identity{doc.Text(patch, "apiVersion"), doc.Text(patch, "kind"), doc.Text(patch, "metadata", "name"),
+		doc.Text(patch, "metadata", "namespace")}
 	for _, i := range items {
 		if i.was(id) {
 			list = append(list, i)

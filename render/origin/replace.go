@@ -87,12 +87,10 @@ func (s *transformation) replacementSource(c config, items []*item) *value {
 	if v == nil {
 		return nil
 	}
-	if _, options := doc.Field(from, "options"); options != nil {
-		if delimiter := doc.Text(options, "delimiter"); delimiter != "" {
-			k := index(cmp.Or(doc.Text(options, "index"), "0"))
-			if start, end, ok := elementIn(v.text, delimiter, k); ok {
-				v.text, v.pieces = v.text[start:end], cut(v.parts(), start, end)
-			}
+	if delimiter := doc.Text(from, "options", "delimiter"); delimiter != "" {
+		k := index(cmp.Or(doc.Text(from, "options", "index"), "0"))
+		if start, end, ok := elementIn(v.text, delimiter, k); ok {
+			v.text, v.pieces = v.text[start:end], cut(v.parts(), start, end)
 		}
 	}
 	if v.kind == yaml.ScalarNode && v.by.known() {
@@ -295,7 +293,7 @@ func (s *transformation) collectVars(l *Layer, items []*item) {
 	for _, n := range doc.Items(l.File.Node, "vars") {
 		_, ref := doc.Field(n, "objref")
 		v := variable{name: doc.Text(n, "name"),
-			field: cmp.Or(textAt(n, "fieldref", "fieldpath"), textAt(n, "fieldref", "fieldPath"), "metadata.name")}
+			field: cmp.Or(doc.Text(n, "fieldref", "fieldpath"), doc.Text(n, "fieldref", "fieldPath"), "metadata.name")}
 		for _, i := range items {
 			if namespace := doc.Text(ref, "namespace"); i.id().kind == doc.Text(ref, "kind") &&
 				i.known(doc.Text(ref, "name")) &&

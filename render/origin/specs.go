@@ -3,8 +3,11 @@ package origin
 import (
 	"slices"
 	"strings"
+	"sync"
+	_ "unsafe" // for go:linkname
 
 	"go.yaml.in/yaml/v3"
+	_ "sigs.k8s.io/kustomize/api/krusty" // has builtinSpecs
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/kustomize/kyaml/utils"
 
@@ -22,93 +25,27 @@ type fieldSpec struct {
 // specs has the field specs of each step, by its name in `configurations`.
 type specs map[string][]fieldSpec
 
-// at returns specs of one path for several kinds: "kind", "kind.group" or "kind/version".
-func at(path string, create bool, kinds ...string) (list []fieldSpec) {
-	for _, kind := range kinds {
-		f := fieldSpec{path: strings.Split(path, "/"), create: create}
-		kind, f.Version, _ = strings.Cut(kind, "/")
-		f.Kind, f.Group, _ = strings.Cut(kind, ".")
-		list = append(list, f)
-	}
-	return list
-}
+// builtinSpecs returns the configuration of kustomize's own steps, which it does not export.
+//
+//go:linkname builtinSpecs sigs.k8s.io/kustomize/api/internal/konfig/builtinpluginconsts.GetDefaultFieldSpecs
+func builtinSpecs() []byte
 
-const everyKind = ""
+// defaultSpecs returns the fields that the steps write without configuration. Do not change them.
+var defaultSpecs = sync.OnceValue(func() specs {
+	out := specs{}
+	documents, _ := doc.Parse("", builtinSpecs(), doc.Limits{}) // kustomize reads it, too
+	for _, d := range documents {
+		out.read(d)
+	}
+	return out
+})
 
-// defaultSpecs returns the fields that the steps write without configuration
-// (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/commonlabels/ and its neighbors).
-func defaultSpecs() specs {
-	const rc, job, cron, set = "ReplicationController/v1", "Job.batch", "CronJob.batch", "StatefulSet.apps"
-	template := func(field, stateful string) []fieldSpec {
-		return slices.Concat(
-			at("metadata/"+field, true, everyKind),
-			at("spec/template/metadata/"+field, true, rc, "Deployment", "ReplicaSet", "DaemonSet", stateful, job),
-			at("spec/jobTemplate/metadata/"+field, true, cron),
-			at("spec/jobTemplate/spec/template/metadata/"+field, true, cron))
+// read adds the specs of a configuration.
+func (s specs) read(d *yaml.Node) {
+	for _, step := range []string{"namePrefix", "nameSuffix", "namespace", "commonLabels", "labels", "templateLabels",
+		"volumeClaimTemplateLabels", "commonAnnotations", "images", "replicas", "varReference"} {
+		s[step] = append(s[step], specsOf(doc.Items(d, step))...)
 	}
-	labels := template("labels", set)
-	claims := at("spec/volumeClaimTemplates[]/metadata/labels", true, set)
-	selectors := slices.Concat(
-		at("spec/selector", true, "Service/v1", rc),
-		at("spec/selector/matchLabels", true, "Deployment", "ReplicaSet", "DaemonSet", set),
-		at("spec/selector/matchLabels", false, job, "PodDisruptionBudget.policy"),
-		at("spec/jobTemplate/spec/selector/matchLabels", false, cron),
-		at("spec/podSelector/matchLabels", false, "NetworkPolicy.networking.k8s.io"),
-		at("spec/ingress/from/podSelector/matchLabels", false, "NetworkPolicy.networking.k8s.io"),
-		at("spec/egress/to/podSelector/matchLabels", false, "NetworkPolicy.networking.k8s.io"),
-		at("spec/template/spec/topologySpreadConstraints/labelSelector/matchLabels", false, "Deployment.apps", set))
-	for _, affinity := range []string{"podAffinity", "podAntiAffinity"} {
-		for _, term := range []string{"preferredDuringSchedulingIgnoredDuringExecution/podAffinityTerm",
-			"requiredDuringSchedulingIgnoredDuringExecution"} {
-			selectors = append(selectors,
-				at("spec/template/spec/affinity/"+affinity+"/"+term+"/labelSelector/matchLabels", false, "Deployment.apps", set)...)
-		}
-	}
-	return specs{
-		"namePrefix":        at("metadata/name", false, everyKind),
-		"nameSuffix":        at("metadata/name", false, everyKind),
-		"commonAnnotations": template("annotations", "StatefulSet"),
-		"commonLabels":      slices.Concat(selectors, labels, claims),
-		"templateLabels":    labels, "volumeClaimTemplateLabels": claims,
-		"namespace": slices.Concat(
-			at("metadata/name", true, "Namespace"),
-			at("spec/service/namespace", true, "APIService.apiregistration.k8s.io"),
-			at("spec/conversion/webhook/clientConfig/service/namespace", false,
-				"CustomResourceDefinition.apiextensions.k8s.io")),
-		"images": slices.Concat(
-			at("spec/containers[]/image", true, everyKind), at("spec/initContainers[]/image", true, everyKind),
-			at("spec/volumes[]/image/reference", true, everyKind), at("spec/template/spec/containers[]/image", true, everyKind),
-			at("spec/template/spec/initContainers[]/image", true, everyKind),
-			at("spec/template/spec/volumes[]/image/reference", true, everyKind),
-			at("spec/jobTemplate/spec/template/spec/volumes[]/image/reference", true, everyKind)),
-		"replicas":     at("spec/replicas", true, "Deployment", "ReplicationController", "ReplicaSet", "StatefulSet"),
-		"varReference": varSpecs(),
-	}
-}
-
-func varSpecs() []fieldSpec {
-	list := slices.Concat(at("metadata/labels", false, everyKind), at("metadata/annotations", false, everyKind),
-		at("spec/rules/host", false, "Ingress"), at("spec/tls/hosts", false, "Ingress"),
-		at("spec/tls/secretName", false, "Ingress"),
-		at("spec/ports/port", false, "Service"), at("spec/ports/targetPort", false, "Service"),
-		at("spec/nfs/server", false, "PersistentVolume"),
-		at("spec/volumeClaimTemplates/spec/nfs/server", false, "StatefulSet"),
-		at("spec/template/metadata/annotations", false, "Deployment"))
-	for _, pod := range []struct {
-		path  string
-		kinds []string
-	}{
-		{"spec/", []string{"Pod"}},
-		{"spec/template/spec/", []string{"DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet"}},
-		{"spec/jobTemplate/spec/template/spec/", []string{"CronJob"}},
-	} {
-		for _, field := range []string{"args", "command", "env/value", "volumeMounts/mountPath"} {
-			list = append(list, at(pod.path+"containers/"+field, false, pod.kinds...)...)
-			list = append(list, at(pod.path+"initContainers/"+field, false, pod.kinds...)...)
-		}
-		list = append(list, at(pod.path+"volumes/nfs/server", false, pod.kinds...)...)
-	}
-	return list
 }
 
 // add adds the specs of other layers after those of s.
@@ -147,10 +84,7 @@ func (s *transformation) configurations(l *Layer) specs {
 	out := specs{}
 	for _, entry := range doc.Items(l.File.Node, "configurations") {
 		for _, d := range s.b.text(l.sibling(entry.Value)).documents() {
-			for _, step := range []string{"namePrefix", "nameSuffix", "namespace", "commonLabels", "labels", "templateLabels",
-				"volumeClaimTemplateLabels", "commonAnnotations", "images", "replicas", "varReference"} {
-				out[step] = append(out[step], specsOf(doc.Items(d, step))...)
-			}
+			out.read(d)
 		}
 	}
 	return out

@@ -192,7 +192,7 @@ func (s *transformation) resolve(items []*item, rendered []*yaml.Node) map[*yaml
 		byName[key] = append(byName[key], i)
 	}
 	claim := func(n *yaml.Node, list []*item) bool {
-		namespace := textAt(n, "metadata", "namespace")
+		namespace := doc.Text(n, "metadata", "namespace")
 		var best *item
 		for _, i := range list {
 			if same := i.id().namespace == namespace; !taken[i] && (best == nil || same) {
@@ -206,13 +206,13 @@ func (s *transformation) resolve(items []*item, rendered []*yaml.Node) map[*yaml
 		}
 		owner[n], taken[best] = best, true
 		if name := best.root.at("metadata", "name"); name != nil {
-			name.text = textAt(n, "metadata", "name")
+			name.text = doc.Text(n, "metadata", "name")
 		}
 		return true
 	}
 	for pass := range 2 {
 		for _, n := range rendered {
-			kind, name := doc.Text(n, "kind"), textAt(n, "metadata", "name")
+			kind, name := doc.Text(n, "kind"), doc.Text(n, "metadata", "name")
 			if pass == 1 {
 				cut := strings.LastIndexByte(name, '-')
 				if cut < 0 || len(name)-cut != 11 {

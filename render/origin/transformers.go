@@ -95,7 +95,7 @@ func (s *transformation) labels(c config, specs func(step string) []fieldSpec, i
 	if doc.Text(c.node, "includeSelectors") == "true" {
 		list = union(list, specs("commonLabels"))
 	} else {
-		list = union(list, at("metadata/labels", true, everyKind))
+		list = union(list, []fieldSpec{{path: []string{"metadata", "labels"}, create: true}})
 		if doc.Text(c.node, "includeTemplates") == "true" {
 			list = union(list, specs("templateLabels"))
 		}

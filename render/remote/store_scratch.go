@@ -205,7 +205,7 @@ func stream(files []TreeFile) string {
 	b.Grow(size)
 	b.WriteString("commit refs/heads/main\nmark :1\ncommitter lintel <> 0 +0000\ndata 0\n")
 	for _, f := range files {
-		b.WriteString("M 100644 inline " + quoted(f.Name) + "\ndata " + strconv.Itoa(len(f.Data)) + "\n")
+		b.WriteString("M 100644 inline \"" + quoted.Replace(f.Name) + "\"\ndata " + strconv.Itoa(len(f.Data)) + "\n")
 		b.Write(f.Data)
 		b.WriteByte('\n')
 	}
@@ -213,21 +213,5 @@ func stream(files []TreeFile) string {
 	return b.String()
 }
 
-// quoted quotes a path like git, as a C string.
-func quoted(path string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := range len(path) {
-		switch c := path[i]; {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c < ' ' || c == 0x7f:
-			fmt.Fprintf(&b, `\%03o`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
+// quoted escapes a path between quotes for git.
+var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)

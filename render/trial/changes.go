@@ -20,8 +20,7 @@ type Changes struct {
 
 // Name identifies an object within a release.
 func Name(object *yaml.Node) string {
-	_, meta := doc.Field(object, "metadata")
-	return doc.Text(object, "kind") + " " + doc.Text(meta, "namespace") + " " + doc.Text(meta, "name")
+	return doc.Text(object, "kind") + " " + doc.Text(object, "metadata", "namespace") + " " + doc.Text(object, "metadata", "name")
 }
 
 // manyTemplates is for how many templates an edit is tried separately before it is tried for all of them together.

@@ -47,11 +47,13 @@ func unpack(packed []byte, l ChartLimits) (files []remote.TreeFile, version stri
 		return nil, "", errNotPacked
 	}
 	u := unpacker{limits: l, left: l.Unpacked, at: map[string]int{}, folders: map[string]bool{}}
-	archive := tar.NewReader(&bounded{from: unzipped, left: l.Unpacked + int64(l.Files+1)*4096})
+	// The headers of the archive count as well, which can have any size.
+	bounded := &io.LimitedReader{R: unzipped, N: l.Unpacked + int64(l.Files+1)*4096}
+	archive := tar.NewReader(bounded)
 	for {
 		h, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			break
+		if errors.Is(err, io.EOF) && bounded.N > 0 {
+			return u.end()
 		}
 		if err == nil {
 			err = u.entry(h, archive)
@@ -59,27 +61,12 @@ func unpack(packed []byte, l ChartLimits) (files []remote.TreeFile, version stri
 		switch {
 		case failureOf(err) != nil:
 			return nil, "", err
+		case err != nil && bounded.N <= 0:
+			return nil, "", errUnpacked
 		case err != nil:
 			return nil, "", errNotPacked
 		}
 	}
-	return u.end()
-}
-
-// bounded is a reader that fails beyond a number of bytes. It counts the archive's headers as well, which can have any
-// size.
-type bounded struct {
-	from io.Reader
-	left int64
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errUnpacked
-	}
-	n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
 }
 
 var errUnpacked = undecided("the chart is too large when it is unpacked")

@@ -259,15 +259,13 @@ func quote(s string) string {
 // cutIndex returns the lines of each version of a chart.
 func cutIndex(index []byte, name string) (items [][]byte, err error) {
 	c := indexCutter{name: name, at: -1}
-	for len(index) > 0 && !c.done {
-		end := bytes.IndexByte(index, '\n') + 1
-		if end == 0 {
-			end = len(index)
-		}
-		if err := c.line(index[:end]); err != nil {
+	for line := range bytes.Lines(index) {
+		if err := c.line(line); err != nil {
 			return nil, err
 		}
-		index = index[end:]
+		if c.done {
+			break
+		}
 	}
 	switch {
 	case !c.seen:

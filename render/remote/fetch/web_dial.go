@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -201,18 +200,14 @@ func readBounded(r io.Reader, length, max int64) ([]byte, error) {
 	if length > max {
 		return nil, tooLarge
 	}
-	var b bytes.Buffer
-	if length > 0 {
-		b.Grow(int(min(length, 1<<20)))
-	}
-	n, err := io.Copy(&b, io.LimitReader(r, max+1))
+	data, err := io.ReadAll(io.LimitReader(r, max+1))
 	switch {
 	case err != nil:
 		return nil, err
-	case n > max:
+	case int64(len(data)) > max:
 		return nil, tooLarge
 	}
-	return b.Bytes(), nil
+	return data, nil
 }
 
 // statusFailure returns the failure for an HTTP status, nil for success.
