@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"iter"
@@ -155,8 +156,7 @@ var errSnapshot = errors.New("the index cannot be read")
 
 // decode returns an encoded snapshot. It checks the bytes, so that later look-ups never read outside of them.
 func decode(data []byte) (*snapshot, error) {
-	rest, ok := strings.CutPrefix(string(data[:min(len(data), len(magic))]), magic)
-	if !ok || rest != "" {
+	if !bytes.HasPrefix(data, []byte(magic)) {
 		return nil, errSnapshot
 	}
 	at := len(magic)
