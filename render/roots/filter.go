@@ -19,19 +19,15 @@ type filter struct {
 }
 
 func newFilter(include, exclude []string) (*filter, error) {
-	f := &filter{}
-	for i, g := range slices.Concat(include, exclude) {
+	var all []*regexp.Regexp
+	for _, g := range slices.Concat(include, exclude) {
 		re, err := Glob(g)
 		if err != nil {
 			return nil, err
 		}
-		if i < len(include) {
-			f.include = append(f.include, re)
-		} else {
-			f.exclude = append(f.exclude, re)
-		}
+		all = append(all, re)
 	}
-	return f, nil
+	return &filter{include: all[:len(include)], exclude: all[len(include):]}, nil
 }
 
 func (f *filter) match(p string) bool {
