@@ -253,12 +253,9 @@ func (b *mountedEntry) end() int {
 
 // scalarAt returns the scalar at a position of a file.
 func scalarAt(n *yaml.Node, line, column int) *yaml.Node {
-	if n.Kind == yaml.ScalarNode && n.Line == line && n.Column == column {
-		return n
-	}
-	for _, c := range n.Content {
-		if found := scalarAt(c, line, column); found != nil {
-			return found
+	for c := range doc.Nodes(n) {
+		if c.Kind == yaml.ScalarNode && c.Line == line && c.Column == column {
+			return c
 		}
 	}
 	return nil
