@@ -175,8 +175,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 			before = Both(before, after)
 		}
 	}
-	former := s.Base.Deployment(root)
-	unseen := inBase && !inHead && former != nil && s.Head.IsUnseen(former)
+	unseen := inBase && !inHead && s.Head.Unseen(s.Base, root)
 	if !unseen {
 		out.Pairs = at.pairs(root, withNamespace(before, s.Base, root), withNamespace(after, s.Head, root), s.All || uninstalled != nil)
 	}

@@ -225,8 +225,14 @@ func (s *Set) RenderFormer(ctx context.Context, before *Set, root roots.Root) (*
 	return s.render(ctx, t)
 }
 
-// IsUnseen reports whether the object of Argo CD or Flux of a deployment of an earlier tree still exists, but what it
-// deploys is not known. Then it is not known whether any object of the deployment is deleted.
+// Unseen reports whether the object of Argo CD or Flux that deployed a root of an earlier tree still exists, but what
+// it deploys is not known. Then it is not known whether any object of the root is deleted.
+func (s *Set) Unseen(before *Set, root roots.Root) bool {
+	one := before.found().of(root)
+	return one != nil && s.IsUnseen(one)
+}
+
+// IsUnseen is Unseen for the objects of a deployment of an earlier tree.
 func (s *Set) IsUnseen(one *Deployment) bool {
 	isExternal := func(other *Deployment) bool { return other.External != nil }
 	if one.External == nil && slices.ContainsFunc(s.ByObject(one.Object), isExternal) {
