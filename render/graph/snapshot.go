@@ -253,12 +253,6 @@ func (s *snapshot) row(r relation, key string) (first, end int) {
 	return number(t.starts, k), number(t.starts, k+1)
 }
 
-// any reports whether a key has values in a relation.
-func (s *snapshot) any(r relation, key string) bool {
-	first, end := s.row(r, key)
-	return first < end
-}
-
 // has reports whether a key has a path in a relation.
 func (s *snapshot) has(r relation, key, value string) bool {
 	first, end := s.row(r, key)
