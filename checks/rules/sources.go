@@ -290,7 +290,7 @@ func matches(c diff.Commit, g settings.Glob) bool {
 			return e.Kind != tree.Dir && settings.Under(p, []string{g.Text})
 		})
 	case settings.NamesCharts:
-		return c.Roots.MatchesChart(g.Text)
+		return roots.Walk(c.Tree, g.Text, func(dir string, _ tree.Entry) bool { return c.Roots.HasChart(dir) })
 	case settings.NamesExcluded:
 		return roots.Walk(c.Tree, g.Text, nil)
 	case settings.NamesClusters:

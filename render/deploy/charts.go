@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -67,25 +66,18 @@ func (w *worklist) readChart(dir string, out *chartText, seen map[string]bool) {
 	}
 }
 
-// asking matches a look-up in a template; the kind is the second argument.
-var asking = regexp.MustCompile(`^lookup\b(?:\s+"[^"]*"\s+"([A-Za-z]+)")?`)
+// asking matches a look-up in a template; the kind is the second argument. It begins with a word, for which the package
+// searches first: that is fast in large files.
+var asking = regexp.MustCompile(`lookup\b(?:\s+"[^"]*"\s+"([A-Za-z]+)")?`)
 
-// read adds the look-ups in a file. It searches for the word first, because the regular expression is slow on large
-// files.
+// read adds the look-ups in a file.
 func (c *chartText) read(data []byte) {
 	c.Deploys = c.Deploys || roots.NamesDeployers(data)
-	word := []byte("lookup")
-	for {
-		i := bytes.Index(data, word)
-		if i < 0 {
-			return
-		}
-		inside := i > 0 && isWord(data[i-1])
-		m := asking.FindSubmatch(data[i:])
-		switch data = data[i+len(word):]; {
-		case inside || m == nil:
-		case m[1] != nil:
-			c.Asks = append(c.Asks, string(m[1]))
+	for _, m := range asking.FindAllSubmatchIndex(data, -1) {
+		switch {
+		case m[0] > 0 && isWord(data[m[0]-1]):
+		case m[2] >= 0:
+			c.Asks = append(c.Asks, string(data[m[2]:m[3]]))
 		default:
 			c.Any = true
 		}

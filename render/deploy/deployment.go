@@ -32,6 +32,7 @@ type Deployment struct {
 	gitops.Deployment
 	from     *Deployment // deploys the object; nil: the object is in a file
 	asIs     bool        // the folder's own kustomization is deployed unchanged
+	followed bool        // its objects were read
 	id       string
 	own      func() string // gitops.Deployment.Digest
 	digest   func() string // of own and what is built, see worklist.digest

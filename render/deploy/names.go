@@ -262,7 +262,7 @@ func (n *Texts) MayMention(root roots.Root, word string) bool {
 
 // has reports whether a query matches a part of a root.
 func (n *Texts) has(parts *textParts, text string, what mentioned) bool {
-	by := n.of(what)
+	by := n.byName.Get(what, func() *mentioning { return n.search(what) })
 	return parts.any || by == nil || bytes.Contains(parts.text, []byte(text)) ||
 		slices.ContainsFunc(parts.files, func(p string) bool { return by.files[p] }) ||
 		slices.ContainsFunc(parts.folders, func(dir string) bool { return by.folders[dir] })
@@ -280,23 +280,21 @@ type textParts struct {
 
 // parts returns the searched parts of a root.
 func (n *Texts) parts(root roots.Root) *textParts {
-	return n.byRoot.Get(root, func() *textParts { return n.readParts(root) })
-}
-
-func (n *Texts) readParts(root roots.Root) *textParts {
-	out := &textParts{any: root.Kind == roots.Chart, files: n.set.Files(root), folders: []string{root.Path}}
-	if one := n.set.Target(root).By; one != nil {
-		out.any = one.Release != nil || one.External != nil || len(one.Problems) > 0
-		out.substitutes, out.text = one.Substitute.Active(), one.Text()
-		if one.Virtual != nil {
-			out.kustomization, out.names = one.Virtual.Data, graph.NamesIn(one.Virtual.Data)
-			f, err := kustomization.Parse(one.Virtual.Path, one.Virtual.Data, n.set.Options().Limits)
-			if out.any = out.any || err != nil; err == nil {
-				n.refs(out, f)
+	return n.byRoot.Get(root, func() *textParts {
+		out := &textParts{any: root.Kind == roots.Chart, files: n.set.Files(root), folders: []string{root.Path}}
+		if one := n.set.Target(root).By; one != nil {
+			out.any = one.Release != nil || one.External != nil || len(one.Problems) > 0
+			out.substitutes, out.text = one.Substitute.Active(), one.Text()
+			if one.Virtual != nil {
+				out.kustomization, out.names = one.Virtual.Data, graph.NamesIn(one.Virtual.Data)
+				f, err := kustomization.Parse(one.Virtual.Path, one.Virtual.Data, n.set.Options().Limits)
+				if out.any = out.any || err != nil; err == nil {
+					n.refs(out, f)
+				}
 			}
 		}
-	}
-	return out
+		return out
+	})
 }
 
 // refs adds the files and folders that a kustomization names.
@@ -312,11 +310,7 @@ func (n *Texts) refs(out *textParts, f *kustomization.File) {
 	}
 }
 
-// of returns the result of a query; nil where it is not known.
-func (n *Texts) of(what mentioned) *mentioning {
-	return n.byName.Get(what, func() *mentioning { return n.search(what) })
-}
-
+// search returns the result of a query; nil where it is not known.
 func (n *Texts) search(what mentioned) *mentioning {
 	files, known := n.set.Mentions(what.word), true
 	if what.name != "" {

@@ -201,7 +201,9 @@ func (w *worklist) readFile(p string, names []string) (list []gitops.Object, ok 
 	memory, key := w.cache.Memory(), fmt.Sprint(p, " ", e.ID, " ", w.limits.Source)
 	objects, known := env.Get[[]writtenObject](memory, writtenTable, key, nil)
 	if !known {
-		if data, _, err := w.index.Tree().ReadFile(p); err != nil || graph.IsPlain(data) && !holdsAny(data, names) {
+		data, _, err := w.index.Tree().ReadFile(p)
+		holds := func(name string) bool { return bytes.Contains(data, []byte(name)) }
+		if err != nil || graph.IsPlain(data) && len(names) > 0 && !slices.ContainsFunc(names, holds) {
 			return nil, false
 		}
 		deploying, context := gitops.Kinds()
@@ -224,12 +226,6 @@ func (w *worklist) readFile(p string, names []string) (list []gitops.Object, ok 
 		}
 	}
 	return list, true
-}
-
-// holdsAny reports whether a text contains one of some names, or there are no names.
-func holdsAny(data []byte, names []string) bool {
-	holds := func(name string) bool { return bytes.Contains(data, []byte(name)) }
-	return len(names) == 0 || slices.ContainsFunc(names, holds)
 }
 
 func (w *worklist) deployments(objects []gitops.Object, several func(gitops.Object)) ([]gitops.Deployment, []gitops.Problem) {

@@ -134,7 +134,6 @@ func (w *worklist) remove(list []*Deployment, kept *Deployment) (without map[str
 		without[From(one.named())] = true
 		delete(w.byID, one.id)
 		w.byOrder = nil
-		delete(w.followed, one.id)
 		isOne := func(d *Deployment) bool { return d == one }
 		w.byPath[one.Path] = slices.DeleteFunc(w.byPath[one.Path], isOne)
 		w.byObject[one.written()] = slices.DeleteFunc(w.byObject[one.written()], isOne)

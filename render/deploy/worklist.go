@@ -38,7 +38,6 @@ type worklist struct {
 	parted     func() map[gitops.Cluster]bool
 
 	mu        sync.Mutex
-	followed  map[string]bool // by ID: the deployments whose objects were read
 	replaced  map[string]bool // files with objects that a deployment changes, see arrived
 	contests  map[string]bool // by ID or folder: see contest
 	byPath    map[string][]*Deployment
@@ -57,7 +56,7 @@ type worklist struct {
 func newWorklist(x *roots.Index, r *render.Renderer, c render.Config) *worklist {
 	w := &worklist{index: x, renderer: r, cache: c.Cache, progress: c.Progress, repo: x.RepoNames(),
 		limits: gitops.Limits{Source: x.Options().Limits}, holds: sync.OnceValue(x.Deploying.Including),
-		followed: map[string]bool{}, replaced: map[string]bool{}, contests: map[string]bool{}, byPath: map[string][]*Deployment{},
+		replaced: map[string]bool{}, contests: map[string]bool{}, byPath: map[string][]*Deployment{},
 		byObject: map[written][]*Deployment{}, composed: map[string][]*Deployment{}, byID: map[string]*Deployment{},
 		deploys: map[*Deployment][]*Deployment{}}
 	w.parted = sync.OnceValue(w.findParted)
@@ -142,7 +141,7 @@ func (w *worklist) isOpen(one *Deployment) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return (!one.asIs || w.contests[one.id]) && !w.followed[one.id] && w.byID[one.id] == one
+	return (!one.asIs || w.contests[one.id]) && !one.followed && w.byID[one.id] == one
 }
 
 // followOne reads the objects that one deployment renders, once.
@@ -155,7 +154,7 @@ func (w *worklist) followOne(one *Deployment, external bool) []*Deployment {
 		return nil
 	}
 	w.mu.Lock()
-	w.followed[one.id] = true
+	one.followed = true
 	w.mu.Unlock()
 	if !holds {
 		return nil

@@ -401,11 +401,10 @@ func asJSON(value any) string {
 }
 
 func setFlow(n *yaml.Node) {
-	if n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode {
-		n.Style |= yaml.FlowStyle
-	}
-	for _, c := range n.Content {
-		setFlow(c)
+	for c := range Nodes(n) {
+		if c.Kind == yaml.MappingNode || c.Kind == yaml.SequenceNode {
+			c.Style |= yaml.FlowStyle
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"iter"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -173,6 +174,16 @@ func Objects(documents []*yaml.Node) iter.Seq[*yaml.Node] {
 			}
 		}
 	}
+}
+
+// Nodes yields a node and all nodes in it. It does not follow aliases, since their values are where they are written.
+func Nodes(n *yaml.Node) iter.Seq[*yaml.Node] {
+	return func(yield func(*yaml.Node) bool) { eachNode(n, yield) }
+}
+
+// eachNode calls visit for the nodes until that returns false, and reports whether it never did.
+func eachNode(n *yaml.Node, visit func(*yaml.Node) bool) bool {
+	return visit(n) && !slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return !eachNode(c, visit) })
 }
 
 // Items returns the elements of a list field of a map.

@@ -227,15 +227,11 @@ func known(f *field, keys ...string) string {
 func normalized(s *field) *field {
 	out := *s
 	out.Fields = maps.Clone(s.Fields)
-	out.Keys = slices.DeleteFunc(slices.Clone(s.Keys), func(key string) bool {
-		one := s.Fields[key]
-		drop := slices.Contains([]string{"kustomize", "helm", "directory"}, key) && one != nil && !one.Unknown &&
+	maps.DeleteFunc(out.Fields, func(key string, one *field) bool {
+		return slices.Contains([]string{"kustomize", "helm", "directory"}, key) && !one.Unknown &&
 			!slices.ContainsFunc(one.Keys, func(key string) bool { return !one.Fields[key].zero() })
-		if drop {
-			delete(out.Fields, key)
-		}
-		return drop
 	})
+	out.Keys = slices.DeleteFunc(slices.Clone(s.Keys), func(key string) bool { return out.Fields[key] == nil })
 	return &out
 }
 

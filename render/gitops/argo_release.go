@@ -127,8 +127,6 @@ type argoValues struct {
 	release     *Release
 }
 
-func (a *argoValues) add(l Layer) { a.release.Layers = append(a.release.Layers, l) }
-
 // files adds valueFiles. A file that is named explicitly is only read at that position, and not for a pattern that
 // matches it.
 func (a *argoValues) files(helm *field) {
@@ -155,7 +153,7 @@ func (a *argoValues) files(helm *field) {
 				l.Matched = strings.Join(list, "\n")
 			}
 		}
-		a.add(l)
+		a.release.Layers = append(a.release.Layers, l)
 	}
 }
 
@@ -271,7 +269,7 @@ func (a *argoValues) inPlace(helm *field) {
 		}
 	}
 	l.Where = l.Value.position()
-	a.add(l)
+	a.release.Layers = append(a.release.Layers, l)
 }
 
 // parameters adds parameters in Helm's order: typed ones, texts, then files. Of several with the same name only the

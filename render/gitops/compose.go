@@ -60,34 +60,25 @@ func (p *part) set(out map[string]any, tagged bool) (err error) {
 				"has another type", p.Set)
 		}
 	}()
-	text, kind := p.text, p.Kind
-	switch kind {
-	case fluxLayer:
-		kind = setLayer
-		if quoted(text, `'`) || quoted(text, `"`) {
-			text, kind = strings.Trim(text, `'"`), stringLayer
-		}
-	case literalLayer:
-		text, kind = literal.Replace(text), stringLayer
-	case fileLayer:
-		reader := func([]rune) (any, error) { return p.text, nil }
-		if tagged {
-			reader = p.tag
-		}
-		return p.sweep(out, tagged, strvals.ParseIntoFile(p.Set+"=x", out, reader))
+	text, parse, value := p.text, strvals.ParseInto, any(p.text)
+	read := func(text string, out map[string]any) error {
+		return strvals.ParseIntoFile(text, out, func([]rune) (any, error) { return value, nil })
 	}
 	switch {
-	case tagged:
-		err = strvals.ParseIntoFile(p.Set+"="+text, out, p.tag)
-	case kind == stringLayer:
-		err = strvals.ParseIntoString(p.Set+"="+text, out)
-	default:
-		err = strvals.ParseInto(p.Set+"="+text, out)
+	case p.Kind == stringLayer:
+		parse = strvals.ParseIntoString
+	case p.Kind == fluxLayer && (quoted(text, `'`) || quoted(text, `"`)):
+		text, parse = strings.Trim(text, `'"`), strvals.ParseIntoString
+	case p.Kind == literalLayer:
+		text, parse = literal.Replace(text), strvals.ParseIntoString
+	case p.Kind == fileLayer:
+		text, parse = "x", read
 	}
-	return p.sweep(out, tagged, err)
+	if tagged {
+		value, parse = p.leaf(), read
+	}
+	return p.sweep(out, tagged, parse(p.Set+"="+text, out))
 }
-
-func (p *part) tag([]rune) (any, error) { return p.leaf(), nil }
 
 func (p *part) leaf() *leaf {
 	at := p.Where

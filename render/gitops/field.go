@@ -203,15 +203,6 @@ func (f *field) truth(keys ...string) bool {
 	return f != nil && f.Scalar == true
 }
 
-// group returns the API group of an object.
-func (f *field) group() string {
-	group, _, ok := strings.Cut(f.text("apiVersion"), "/")
-	if !ok {
-		return ""
-	}
-	return group
-}
-
 // elements lists the items of a list, none where the field is missing.
 func (f *field) elements(keys ...string) []*field {
 	if f = f.get(keys...); f == nil {

@@ -394,18 +394,6 @@ func readCost(text string) int {
 	return len(text) * (1 + strings.Count(text, "$$") + strings.Count(text, `\`))
 }
 
-// look returns the value of a variable, empty if it is not set.
-func (e *expansion) look(name string) (value string, set, known bool) {
-	v, ok := e.variables[name]
-	switch {
-	case ok:
-		e.used = append(e.used, name)
-	case e.partial:
-		e.unread = append(e.unread, name)
-	}
-	return v.Text, ok, ok || !e.partial
-}
-
 // value returns the value of a substitution, or of a text in one, and whether the value is known.
 func (e *expansion) value(n parse.Node, depth int) (string, bool, error) {
 	if text, ok := n.(*parse.TextNode); ok {
@@ -418,7 +406,13 @@ func (e *expansion) value(n parse.Node, depth int) (string, bool, error) {
 	if depth > maxNested {
 		return "", false, errNested
 	}
-	value, set, known := e.look(f.Param)
+	v, set := e.variables[f.Param]
+	value, known := v.Text, set || !e.partial // the value is empty if it is not set
+	if set {
+		e.used = append(e.used, f.Param)
+	} else if e.partial {
+		e.unread = append(e.unread, f.Param)
+	}
 	used, unset, unread := len(e.used), len(e.unset), len(e.unread)
 	args, argsKnown := make([]string, len(f.Args)), true
 	for i, arg := range f.Args {

@@ -234,13 +234,13 @@ func (e *expander) files(g *field, needs *need) ([]set, error) {
 
 // pathspec lists the files that "git ls-files -- <pathspec>" lists.
 func (e *expander) pathspec(spec string) (hits []string, err error) {
-	folder, isWild := wild(spec)
+	folder := fixed(spec)
 	clean, ok := tree.Clean(folder)
 	if !ok {
 		return nil, errors.New("the path points outside the repository")
 	}
 	matches := func(string) bool { return true }
-	if isWild {
+	if folder != spec { // it has wildcards
 		re, err := pathspecGlob.compile(strings.TrimPrefix(spec, "./"))
 		if err != nil {
 			return nil, err

@@ -446,14 +446,11 @@ func class(s string) (int, string, bool) {
 	return 0, "", false
 }
 
-// wild reports whether a pathspec has wildcards, and returns the folder before the first one, else the pathspec itself.
-func wild(pathspec string) (folder string, ok bool) {
-	i := strings.IndexAny(pathspec, `*?[\`)
+// fixed returns the folder before the first wildcard of a pattern, else the pattern itself.
+func fixed(pattern string) string {
+	i := strings.IndexAny(pattern, `*?[\`)
 	if i < 0 {
-		return pathspec, false
+		return pattern
 	}
-	if slash := strings.LastIndexByte(pathspec[:i], '/'); slash >= 0 {
-		return pathspec[:slash], true
-	}
-	return ".", true
+	return cmp.Or(pattern[:max(0, strings.LastIndexByte(pattern[:i], '/'))], ".")
 }

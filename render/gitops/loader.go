@@ -206,11 +206,14 @@ func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
 // files reads a layer that is one file or several. It skips files that were read already.
 func (l *loader) files(layer Layer) error {
-	t, err := l.treeOf(layer.Want)
-	if err != nil {
-		return err
+	t, names, err := l.tree, []string{layer.File}, error(nil)
+	if layer.Want.Kind != "" {
+		source, err := l.sources.Get(layer.Want)
+		if err != nil {
+			return err
+		}
+		t = source.Tree
 	}
-	names := []string{layer.File}
 	if layer.Glob {
 		if names, err = matching(t, layer.File, l.limits); err != nil {
 			return brokenOr(layer, err)
@@ -276,7 +279,7 @@ func matching(t Tree, pattern string, limits Limits) (list []string, err error) 
 	if err != nil {
 		return nil, err
 	}
-	dir, _ := wild(pattern)
+	dir := fixed(pattern)
 	if i := strings.IndexByte(dir, '{'); i >= 0 {
 		dir = path.Dir(dir[:i] + "x")
 	}
@@ -345,16 +348,4 @@ func (l *loader) linesOf(p string) []string {
 		}
 		return strings.Split(string(data), "\n")
 	})
-}
-
-// treeOf returns the tree of a file: this repository, or the source of a want.
-func (l *loader) treeOf(w remote.Want) (Tree, error) {
-	if w.Kind == "" {
-		return l.tree, nil
-	}
-	found, err := l.sources.Get(w)
-	if err != nil {
-		return nil, err
-	}
-	return found.Tree, nil
 }

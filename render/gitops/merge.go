@@ -130,19 +130,15 @@ func deepMerge(a, b map[string]any) map[string]any {
 		out = map[string]any{}
 	}
 	for k, v := range b {
+		filled, _ := template.IsTrue(v)
 		old, isMap := out[k].(map[string]any)
 		more, both := v.(map[string]any)
 		switch {
 		case isMap && both:
 			out[k] = deepMerge(old, more)
-		case out[k] == nil || !emptyValue(v):
+		case out[k] == nil || filled:
 			out[k] = v
 		}
 	}
 	return out
-}
-
-func emptyValue(v any) bool {
-	truth, _ := template.IsTrue(v)
-	return !truth
 }

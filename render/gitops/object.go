@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/resid"
 )
 
 // Object is a manifest of the repository, from a file or from a rendering. Each of its fields has a place.
@@ -43,7 +44,8 @@ func Later(head Head, read func() Object) Object {
 }
 
 func newObject(root *field) Object {
-	out := Object{root: func() *field { return root }, Head: Head{Group: root.group(), Kind: root.text("kind"),
+	group, _ := resid.ParseGroupVersion(root.text("apiVersion"))
+	out := Object{root: func() *field { return root }, Head: Head{Group: group, Kind: root.text("kind"),
 		Namespace: root.text("metadata", "namespace"), Name: root.text("metadata", "name"), File: root.position("metadata", "name").Path}}
 	spec := root.get("spec")
 	for _, ref := range append(slices.Concat(spec.elements("postBuild", "substituteFrom"), spec.elements("valuesFrom")),

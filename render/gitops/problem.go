@@ -243,9 +243,3 @@ func (r *reader) readsChart(dir string) (folders []string) {
 	}
 	return folders
 }
-
-// fixed returns the part of a pattern's path before its first wildcard.
-func fixed(pattern string) string {
-	folder, _ := wild(pattern)
-	return folder
-}

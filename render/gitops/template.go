@@ -178,16 +178,9 @@ func (f *field) line(line, column int) (at Position, ok bool) {
 
 // has reports whether a value is known.
 func (s set) has(keys []string) bool {
-	var at any = s.values
-	for _, k := range keys {
-		m, ok := at.(map[string]any)
-		if !ok || !has(m, k) {
-			return false
-		}
-		at = m[k]
-	}
-	_, isMap := at.(map[string]any)
-	return !isMap // the cluster may add keys to a map
+	found, steps := look(s.values, keys)
+	_, isMap := found.(map[string]any)
+	return steps == len(keys) && !isMap // the cluster may add keys to a map
 }
 
 // text fills in one text.

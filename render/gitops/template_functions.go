@@ -17,6 +17,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/helm"
 )
 
 // Why Lintel does not call some functions of Argo CD.
@@ -59,7 +60,7 @@ var templateFunctions = sync.OnceValue(func() map[string]any {
 		"normalize": normalize, "slugify": slugify,
 		"toYaml": toYAML, "fromYaml": fromYAML[map[string]any], "fromYamlArray": fromYAML[[]any],
 		// sprig returns these in random order; a sorted order is one that a controller may see.
-		"keys": sortedKeys, "values": sortedValues,
+		"keys": helm.SortedKeys, "values": helm.SortedValues,
 		"print": fmt.Sprint, "println": fmt.Sprintln, "printf": fmt.Sprintf,
 		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
 	})
@@ -226,23 +227,6 @@ func fromYAML[T any](text string) (T, error) {
 		return v, errors.New("the text is not valid YAML or JSON, or of another type")
 	}
 	return v, nil
-}
-
-// sortedKeys lists the keys of maps, each in order, which Argo CD lists in any.
-func sortedKeys(all ...map[string]any) []string {
-	list := []string{}
-	for _, m := range all {
-		list = append(list, slices.Sorted(maps.Keys(m))...)
-	}
-	return list
-}
-
-func sortedValues(m map[string]any) []any {
-	list := []any{}
-	for _, k := range sortedKeys(m) {
-		list = append(list, m[k])
-	}
-	return list
 }
 
 const (

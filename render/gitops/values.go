@@ -2,9 +2,11 @@ package gitops
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strconv"
 
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
@@ -118,22 +120,8 @@ func (v *Values) nothing(path []string) *leaf {
 
 // alike reports whether a tagged value has the same shape as the real one.
 func alike(real, tagged any) bool {
-	same := false
-	switch real := real.(type) {
-	case map[string]any:
-		m, ok := tagged.(map[string]any)
-		same = ok && len(m) == len(real)
-	case []any:
-		list, ok := tagged.([]any)
-		same = ok && len(list) == len(real)
-	default:
-		_, same = tagged.(*leaf)
-	}
-	for key, v := range sorted(real) {
-		tag, ok := step(tagged, key)
-		same = same && ok && alike(v, tag)
-	}
-	return same
+	isLeaf := func(v any) any { _, is := v.(*leaf); return is }
+	return reflect.DeepEqual(doc.MapLeaves(real, func(any) any { return true }), doc.MapLeaves(tagged, isLeaf))
 }
 
 // look follows a path as far as it exists.

@@ -217,11 +217,12 @@ func (g *Graph) derive(from known, differences []tree.Difference) error {
 	g.base = from.snapshot
 	g.hiddenFolders, g.hiddenFiles = map[string]bool{}, map[string]bool{}
 	for _, d := range differences {
+		first, end := g.base.row(parents, d.Path)
 		if kustomization.IsFileName(d.Path) {
 			g.hiddenFolders[path.Dir(d.Path)] = true
 		}
 		if kustomization.IsFileName(d.Path) || IsManifestName(d.Path) || d.New != nil && d.New.Kind == tree.Symlink ||
-			g.base.any(parents, d.Path) {
+			first < end { // a kustomization includes it as a resource
 			g.hiddenFiles[d.Path] = true
 		}
 	}

@@ -54,12 +54,7 @@ type Graph struct {
 func (g *Graph) Tree() *tree.Tree { return g.tree }
 
 // Memory returns the memory of the graph's cache, which may be nil.
-func (g *Graph) Memory() *env.Memory {
-	if g.cache == nil {
-		return nil
-	}
-	return g.cache.Memory
-}
+func (g *Graph) Memory() *env.Memory { return g.cache.Memory }
 
 // HasKustomization reports whether a folder has a kustomization file, even if it cannot be read.
 func (g *Graph) HasKustomization(dir string) bool {

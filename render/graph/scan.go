@@ -218,23 +218,18 @@ func (g *Graph) configurations(f *kustomization.File) []*yaml.Node {
 // paths lists the paths outside of a folder that configurations of its plugins and charts name. With inside, it lists
 // what every text in them is as a path, although most are none.
 func paths(dir string, configurations []*yaml.Node, inside bool) (list []string) {
-	var visit func(n *yaml.Node)
-	visit = func(n *yaml.Node) {
-		value := n.Value
-		if _, after, ok := strings.Cut(value, "="); ok { // KEY=PATH
-			value = after
-		}
-		if (inside && value != "" || strings.HasPrefix(strings.TrimPrefix(value, "./"), "../")) && !strings.Contains(value, "\n") {
-			if named, ok := tree.Clean(path.Join(dir, value)); ok {
-				list = append(list, named)
+	for _, configuration := range configurations {
+		for n := range doc.Nodes(configuration) {
+			value := n.Value
+			if _, after, ok := strings.Cut(value, "="); ok { // KEY=PATH
+				value = after
+			}
+			if (inside && value != "" || strings.HasPrefix(strings.TrimPrefix(value, "./"), "../")) && !strings.Contains(value, "\n") {
+				if named, ok := tree.Clean(path.Join(dir, value)); ok {
+					list = append(list, named)
+				}
 			}
 		}
-		for _, child := range n.Content {
-			visit(child)
-		}
-	}
-	for _, n := range configurations {
-		visit(n)
 	}
 	return list
 }
@@ -414,17 +409,12 @@ func Plain(p string, data []byte, limits doc.Limits) []byte {
 		return data // the parser cannot read more, either
 	}
 	text := bytes.Clone(data)
-	var walk func(n *yaml.Node)
-	walk = func(n *yaml.Node) {
-		if n.Kind == yaml.ScalarNode {
-			text = append(append(text, '\n'), doc.Key(n)...)
-		}
-		for _, c := range n.Content { // the target of an alias is visited where it is written
-			walk(c)
-		}
-	}
 	for _, document := range documents {
-		walk(document)
+		for n := range doc.Nodes(document) {
+			if n.Kind == yaml.ScalarNode {
+				text = append(append(text, '\n'), doc.Key(n)...)
+			}
+		}
 	}
 	return append(text, '\n')
 }

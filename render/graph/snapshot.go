@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"iter"
@@ -155,8 +156,7 @@ var errSnapshot = errors.New("the index cannot be read")
 
 // decode returns an encoded snapshot. It checks the bytes, so that later look-ups never read outside of them.
 func decode(data []byte) (*snapshot, error) {
-	rest, ok := strings.CutPrefix(string(data[:min(len(data), len(magic))]), magic)
-	if !ok || rest != "" {
+	if !bytes.HasPrefix(data, []byte(magic)) {
 		return nil, errSnapshot
 	}
 	at := len(magic)
@@ -251,12 +251,6 @@ func (s *snapshot) row(r relation, key string) (first, end int) {
 		return 0, 0
 	}
 	return number(t.starts, k), number(t.starts, k+1)
-}
-
-// any reports whether a key has values in a relation.
-func (s *snapshot) any(r relation, key string) bool {
-	first, end := s.row(r, key)
-	return first < end
 }
 
 // has reports whether a key has a path in a relation.

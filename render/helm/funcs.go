@@ -40,8 +40,8 @@ func (r *run) funcs() template.FuncMap {
 	f["required"] = required
 	f["fail"] = func(message string) (string, error) { return "", &refusal{CauseFail, message} }
 	f["lookup"] = r.lookup
-	f["keys"] = sortedKeys
-	f["values"] = sortedValues
+	f["keys"] = SortedKeys
+	f["values"] = SortedValues
 	maps.Copy(f, r.frozenFuncs())
 	maps.Copy(f, r.boundedFuncs(f))
 	maps.Copy(f, r.weightyFuncs(f))
@@ -77,8 +77,8 @@ func (r *run) lookup(apiVersion, kind, namespace, name string) (map[string]any, 
 // (https://helm.sh/docs/chart_template_guide/functions_and_pipelines/#using-the-lookup-function).
 func WithoutCluster(_, _, _, _ string) (map[string]any, bool) { return nil, true }
 
-// sortedKeys is sprig's function keys, which returns the keys in random order.
-func sortedKeys(maps_ ...map[string]any) []string {
+// SortedKeys is sprig's function keys, which returns the keys in random order.
+func SortedKeys(maps_ ...map[string]any) []string {
 	list := []string{}
 	for _, m := range maps_ {
 		list = append(list, slices.Sorted(maps.Keys(m))...)
@@ -86,9 +86,10 @@ func sortedKeys(maps_ ...map[string]any) []string {
 	return list
 }
 
-func sortedValues(m map[string]any) []any {
+// SortedValues is sprig's function values, which returns the values in random order.
+func SortedValues(m map[string]any) []any {
 	list := []any{}
-	for _, key := range sortedKeys(m) {
+	for _, key := range SortedKeys(m) {
 		list = append(list, m[key])
 	}
 	return list

@@ -1,6 +1,7 @@
 package kustomization
 
 import (
+	"cmp"
 	"net/url"
 	"path"
 	"regexp"
@@ -35,7 +36,12 @@ func ParseRepo(entry string) (Repo, bool) {
 	}
 	address, query, _ := strings.Cut(entry, "?")
 	r := Repo{Submodules: true}
-	r.query(query)
+	if values, err := url.ParseQuery(query); err == nil { // an invalid one is ignored
+		r.Ref = cmp.Or(values.Get("ref"), values.Get("version"))
+		if with, err := strconv.ParseBool(values.Get("submodules")); err == nil {
+			r.Submodules = with
+		}
+	}
 	host, rest, ok := splitHost(address)
 	if !ok {
 		return Repo{}, false
@@ -47,20 +53,6 @@ func ParseRepo(entry string) (Repo, bool) {
 	r.URL, r.Folder = host+repository, strings.TrimPrefix(folder, "/")
 	r.Marked = marked || r.Ref != "" || host == "https://github.com/" && !rawOfGitHub(folder)
 	return r, true
-}
-
-// query reads the part after the question mark, and ignores it if it is invalid.
-func (r *Repo) query(query string) {
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return
-	}
-	if r.Ref = values.Get("ref"); r.Ref == "" {
-		r.Ref = values.Get("version")
-	}
-	if with, err := strconv.ParseBool(values.Get("submodules")); err == nil {
-		r.Submodules = with
-	}
 }
 
 // splitHost splits an address after the host. An address on GitHub is normalized.

@@ -43,9 +43,11 @@ func fieldsOf(t reflect.Type) (names []string) {
 
 // spell converts the file to one spelling.
 func (f *File) spell() error {
-	if n := encoded(f.Node); n != nil {
-		return &doc.Error{Path: f.Path, Line: n.Line, Column: n.Column,
-			Message: "has text in base64 (!!binary): write it as it is"}
+	for n := range doc.Nodes(f.Node) {
+		if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!binary" {
+			return &doc.Error{Path: f.Path, Line: n.Line, Column: n.Column,
+				Message: "has text in base64 (!!binary): write it as it is"}
+		}
 	}
 	if err := f.canonical(f.Node, fieldsOf(reflect.TypeFor[types.Kustomization]())); err != nil {
 		return err
@@ -59,20 +61,6 @@ func (f *File) spell() error {
 	}
 	_, schema := doc.Field(f.Node, "openapi")
 	return f.canonical(schema, []string{"path", "version"})
-}
-
-// encoded returns the first scalar with the tag !!binary, nil if there is none. It does not follow aliases, since their
-// values are in the file as well.
-func encoded(n *yaml.Node) *yaml.Node {
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!binary" {
-		return n
-	}
-	for _, c := range n.Content {
-		if found := encoded(c); found != nil {
-			return found
-		}
-	}
-	return nil
 }
 
 // canonical renames the keys of a map to the field names that kustomize matches them with, and keeps the last of

@@ -19,19 +19,15 @@ type filter struct {
 }
 
 func newFilter(include, exclude []string) (*filter, error) {
-	f := &filter{}
-	for i, g := range slices.Concat(include, exclude) {
+	var all []*regexp.Regexp
+	for _, g := range slices.Concat(include, exclude) {
 		re, err := Glob(g)
 		if err != nil {
 			return nil, err
 		}
-		if i < len(include) {
-			f.include = append(f.include, re)
-		} else {
-			f.exclude = append(f.exclude, re)
-		}
+		all = append(all, re)
 	}
-	return f, nil
+	return &filter{include: all[:len(include)], exclude: all[len(include):]}, nil
 }
 
 func (f *filter) match(p string) bool {
@@ -82,11 +78,6 @@ func Glob(pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// MatchesChart reports whether a glob matches the folder of a chart.
-func (x *Index) MatchesChart(glob string) bool {
-	return Walk(x.Tree(), glob, func(dir string, _ tree.Entry) bool { return x.HasChart(dir) })
-}
-
 // Walk reports whether a glob matches a path of a tree for which is returns true (nil: any path). It stops at the first
 // match, and only reads folders that the glob can match.
 func Walk(t *tree.Tree, glob string, is func(p string, e tree.Entry) bool) bool {
@@ -105,21 +96,17 @@ func Walk(t *tree.Tree, glob string, is func(p string, e tree.Entry) bool) bool 
 	if re.MatchString(from) && (is == nil || is(from, e)) {
 		return true
 	}
-	return e.Kind == tree.Dir && real == from && walk(t, from, re, is)
+	return e.Kind == tree.Dir && real == from &&
+		anyBelow(t, from, func(p string, e tree.Entry) bool { return re.MatchString(p) && (is == nil || is(p, e)) })
 }
 
-func walk(t *tree.Tree, dir string, re *regexp.Regexp, is func(string, tree.Entry) bool) bool {
-	list, err := t.ReadDir(dir)
-	if err != nil {
-		return false
-	}
-	for _, e := range list {
+// anyBelow reports whether is returns true for an entry of a folder or of folders below it. It stops at the first.
+func anyBelow(t *tree.Tree, dir string, is func(p string, e tree.Entry) bool) bool {
+	list, _ := t.ReadDir(dir) // nil where the folder cannot be read
+	return slices.ContainsFunc(list, func(e tree.Entry) bool {
 		p := path.Join(dir, e.Name)
-		if re.MatchString(p) && (is == nil || is(p, e)) || e.Kind == tree.Dir && walk(t, p, re, is) {
-			return true
-		}
-	}
-	return false
+		return is(p, e) || e.Kind == tree.Dir && anyBelow(t, p, is)
+	})
 }
 
 // maxAliases limits how many files below linked folders are visited.
@@ -172,20 +159,12 @@ func (x *Index) aliases(changed, links []string) (list []string) {
 
 // filesBelow adds the files of a folder and of folders below it.
 func filesBelow(t *tree.Tree, dir string, list *[]string) {
-	entries, err := t.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		switch p := path.Join(dir, e.Name); {
-		case len(*list) >= maxAliases:
-			return
-		case e.Kind == tree.Dir:
-			filesBelow(t, p, list)
-		default:
+	anyBelow(t, dir, func(p string, e tree.Entry) bool {
+		if e.Kind != tree.Dir && len(*list) < maxAliases {
 			*list = append(*list, p)
 		}
-	}
+		return len(*list) >= maxAliases
+	})
 }
 
 // movedByLink reports whether a path leads through a symlink to a manifest that is part of a root at its own place,

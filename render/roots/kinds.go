@@ -43,7 +43,7 @@ func kinds() [3]kind {
 		},
 		{
 			Kind: Kustomization, owns: (*Index).HasKustomization, file: kustomization.IsFileName, touched: (*Index).Touched,
-			among: topLevel,
+			among: func(x *Index, dirs []string) []string { return x.TopLevel(dirs, x.Selects) },
 		},
 		{
 			Kind: Folder, owns: func(*Index, string) bool { return true }, file: graph.IsManifestName,
@@ -61,10 +61,6 @@ func (x *Index) owner(dir string) Kind {
 	}
 	return Folder
 }
-
-// topLevel returns the kustomizations that are or include one of some folders, and that no other kustomization
-// includes.
-func topLevel(x *Index, dirs []string) []string { return x.TopLevel(dirs, x.Selects) }
 
 // touchedFolders returns the folders whose unreferenced manifests may be affected by a change of paths.
 func touchedFolders(x *Index, changed, links []string) []string {

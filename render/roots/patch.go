@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/kyaml/resid"
@@ -77,52 +76,40 @@ type identity struct {
 // contents caches the content of kustomizations. It is safe for concurrent use.
 type contents struct {
 	index *Index
-
-	mu    sync.Mutex
-	known map[string]*content
+	known env.Memo[string, *content]
 }
 
-func (c *contents) content(dir string) *content {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.contentOf(dir, map[string]bool{})
-}
-
-// contentOf is content with the lock held. above are the folders that are being read.
-func (c *contents) contentOf(dir string, above map[string]bool) *content {
-	if known := c.known[dir]; known != nil {
-		return known
+// content returns the content of a folder's kustomization. above are the folders that are being read.
+func (c *contents) content(dir string, above ...string) *content {
+	if slices.Contains(above, dir) {
+		return &content{}
 	}
-	out := &content{}
-	f, err := c.index.Kustomization(dir)
-	if f == nil || err != nil || above[dir] {
+	return c.known.Get(dir, func() *content {
+		out := &content{}
+		f, err := c.index.Kustomization(dir)
+		if f == nil || err != nil {
+			return out
+		}
+		out.open = f.Component // a component changes the objects of kustomizations that include it
+		for _, ref := range f.Refs {
+			if ref.Role == kustomization.Resource || ref.Role == kustomization.Component {
+				c.addRef(out, f, ref, append(above, dir))
+			}
+			out.open = out.open || ref.Role == kustomization.Plugin
+		}
+		for kind, field := range graph.Generators {
+			for _, item := range doc.Items(f.Node, field) {
+				out.list = append(out.list, identity{GVK: resid.Gvk{Version: "v1", Kind: kind}, Name: doc.Text(item, "name"),
+					Namespace: doc.Text(item, "namespace"), labeled: true})
+			}
+		}
+		out.open = out.open || len(f.Helm) > 0 || len(f.Inline) > 0
 		return out
-	}
-	out.open = f.Component // a component changes the objects of kustomizations that include it
-	above[dir] = true
-	defer delete(above, dir)
-	for _, ref := range f.Refs {
-		if ref.Role == kustomization.Resource || ref.Role == kustomization.Component {
-			c.addRef(out, f, ref, above)
-		}
-		out.open = out.open || ref.Role == kustomization.Plugin
-	}
-	for kind, field := range graph.Generators {
-		for _, item := range doc.Items(f.Node, field) {
-			out.list = append(out.list, identity{GVK: resid.Gvk{Version: "v1", Kind: kind}, Name: doc.Text(item, "name"),
-				Namespace: doc.Text(item, "namespace"), labeled: true})
-		}
-	}
-	out.open = out.open || len(f.Helm) > 0 || len(f.Inline) > 0
-	if c.known == nil {
-		c.known = map[string]*content{}
-	}
-	c.known[dir] = out
-	return out
+	})
 }
 
 // addRef adds the objects of an entry of a kustomization.
-func (c *contents) addRef(out *content, f *kustomization.File, ref kustomization.Ref, above map[string]bool) {
+func (c *contents) addRef(out *content, f *kustomization.File, ref kustomization.Ref, above []string) {
 	named, ok := tree.Clean(path.Join(f.Dir, ref.Value))
 	if kustomization.Remote(ref.Value) || !ok {
 		out.open = true
@@ -135,7 +122,7 @@ func (c *contents) addRef(out *content, f *kustomization.File, ref kustomization
 	case e.Kind == tree.File:
 		out.list = append(out.list, c.index.identities(real)...)
 	case e.Kind == tree.Dir:
-		below := c.contentOf(real, above)
+		below := c.content(real, above...)
 		out.open = out.open || below.open
 		k, err := c.index.Kustomization(real)
 		changed := func(fields ...string) bool { return k != nil && err == nil && hasAny(k, fields...) }

@@ -72,46 +72,27 @@ func eachNamed(p string, data []byte, limits doc.Limits, visit func(at, prefix s
 	dir, chainsaw := path.Dir(p), slices.Contains(fields, "file")
 	for _, document := range documents {
 		below := func(n *yaml.Node, prefix string) {
-			if at, ok := tree.Clean(path.Join(dir, n.Value)); ok && isBelow(at, dir) {
+			if at, ok := tree.Clean(path.Join(dir, n.Value)); ok && isBelow(at, dir) && n.Kind == yaml.ScalarNode {
 				visit(at, prefix)
 			}
 		}
-		eachField(document, !chainsaw, func(name string, value *yaml.Node) {
-			if slices.Contains(fields, name) {
-				eachScalar(value, func(item *yaml.Node) { below(item, "") })
+		for n := range doc.Nodes(document) {
+			for i := 1; n.Kind == yaml.MappingNode && i < len(n.Content) && (chainsaw || n == document); i += 2 {
+				if slices.Contains(fields, n.Content[i-1].Value) {
+					for item := range doc.Nodes(n.Content[i]) {
+						below(item, "")
+					}
+				}
 			}
-		})
-		eachScalar(document, func(n *yaml.Node) {
 			if graph.IsManifestName(n.Value) {
 				below(n, named)
 			}
-		})
+		}
 		for _, item := range doc.Items(document, "exceptions") {
 			if path.Base(p) == PolicyTestName {
 				below(item, excepted)
 			}
 		}
-	}
-}
-
-// eachField visits the fields of a document, with top only those of its top level.
-func eachField(n *yaml.Node, top bool, visit func(name string, value *yaml.Node)) {
-	for i, c := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 1 {
-			visit(n.Content[i-1].Value, c)
-		}
-		if !top || n.Kind == yaml.DocumentNode {
-			eachField(c, top, visit)
-		}
-	}
-}
-
-func eachScalar(n *yaml.Node, visit func(*yaml.Node)) {
-	if n.Kind == yaml.ScalarNode {
-		visit(n)
-	}
-	for _, c := range n.Content {
-		eachScalar(c, visit)
 	}
 }
 

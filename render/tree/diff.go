@@ -17,7 +17,7 @@ func Diff(from, to *Tree) ([]Difference, error) { return differences(from, to, l
 // files are in other repositories.
 func Submodules(from, to *Tree) ([]Difference, error) { return differences(from, to, submodule) }
 
-func differences(from, to *Tree, keep func(*Entry) *Entry) (list []Difference, _ error) {
+func differences(from, to *Tree, keep func(Kind) bool) (list []Difference, _ error) {
 	c := comparison{from.objects, from.objects.newBudget(), keep, func(d Difference) error {
 		list = append(list, d)
 		return nil
@@ -30,7 +30,7 @@ func differences(from, to *Tree, keep func(*Entry) *Entry) (list []Difference, _
 type comparison struct {
 	*Objects
 	left  *budget
-	keep  func(*Entry) *Entry // returns the entry if it is visited, else nil
+	keep  func(Kind) bool // selects the entries that are visited
 	visit func(Difference) error
 }
 
@@ -69,35 +69,26 @@ func (c comparison) entry(dir string, x, y *Entry) error {
 		return nil
 	}
 	p := dir + cmp.Or(x, y).Name
-	if old, now := c.keep(x), c.keep(y); old != nil || now != nil {
+	if old, now := only(x, c.keep), only(y, c.keep); old != nil || now != nil {
 		if err := c.visit(Difference{Path: p, Old: old, New: now}); err != nil {
 			return err
 		}
 	}
-	if a, b := folderID(x), folderID(y); a != b {
-		return c.folders(p+"/", a, b)
-	}
-	return nil
+	a, b := cmp.Or(only(x, folder), &Entry{}), cmp.Or(only(y, folder), &Entry{})
+	return c.folders(p+"/", a.ID, b.ID)
 }
 
-// leaf keeps the entries that Walk visits.
-func leaf(e *Entry) *Entry {
-	if e == nil || e.Kind == Dir || e.Kind == Submodule {
+// only returns the entry if keep selects its kind, else nil.
+func only(e *Entry, keep func(Kind) bool) *Entry {
+	if e == nil || !keep(e.Kind) {
 		return nil
 	}
 	return e
 }
 
-func submodule(e *Entry) *Entry {
-	if e == nil || e.Kind != Submodule {
-		return nil
-	}
-	return e
-}
+// leaf selects the entries that Walk visits.
+func leaf(k Kind) bool { return k == File || k == Symlink }
 
-func folderID(e *Entry) string {
-	if e == nil || e.Kind != Dir {
-		return ""
-	}
-	return e.ID
-}
+func submodule(k Kind) bool { return k == Submodule }
+
+func folder(k Kind) bool { return k == Dir }

@@ -53,11 +53,8 @@ func Links(t Reader, dir string) (list []Link, err error) {
 				if l.Real, l.Entry, err = t.Lookup(p); err != nil && !errors.Is(err, ErrNotExist) {
 					return err
 				}
-				if err != nil {
-					l.Real = ""
-				}
 				list = append(list, l)
-				if l.Real != "" && l.Kind == Dir {
+				if l.Kind == Dir {
 					if err := walk(l.Real); err != nil {
 						return err
 					}
