@@ -273,6 +273,9 @@ func (b *builder) plainFile(name string, argo bool) ([]*Resource, string, *doc.E
 			if !ok || !deployable(object) {
 				continue
 			}
+			if e := doc.Sound(node); e != nil && err == nil && broken == nil {
+				broken = &doc.Error{Path: name, Line: e.Line, Column: e.Column, Message: e.Message}
+			}
 			res := &Resource{Object: object, node: node, plain: true}
 			res.locator = func(pointer string) origin.Place { return file.Field(node, pointer) }
 			if embeds(object) {

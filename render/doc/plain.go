@@ -134,7 +134,7 @@ func distinct(n *yaml.Node) *Error {
 	seen := make(map[string]*yaml.Node, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], Deref(n.Content[i+1])
-		name := keyName(key)
+		name := KeyName(key)
 		if first := seen[name]; first != nil && (value.Kind != yaml.ScalarNode || first.Kind != yaml.ScalarNode ||
 			first.Tag != value.Tag || first.Value != value.Value) {
 			return &Error{Line: key.Line, Column: key.Column,
@@ -146,14 +146,14 @@ func distinct(n *yaml.Node) *Error {
 }
 
 func plainKey(key *yaml.Node) *yaml.Node {
-	if name := keyName(key); key.Kind != yaml.ScalarNode || key.Value != name {
+	if name := KeyName(key); key.Kind != yaml.ScalarNode || key.Value != name {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name, Line: key.Line, Column: key.Column}
 	}
 	return key
 }
 
-// keyName returns a key as JSON writes it: numbers and booleans become text.
-func keyName(key *yaml.Node) string {
+// KeyName returns a key as it is in JSON that is made of YAML 1.1: numbers and booleans become text.
+func KeyName(key *yaml.Node) string {
 	key = Deref(key)
 	if v := scalar(key, true); v != nil {
 		return Spell(v)

@@ -13,8 +13,8 @@ import (
 
 // Value converts a node to JSON values: whole numbers are int64, aliases and merge keys are resolved, and the last of
 // repeated keys counts. If plain is set, scalars are read as the API server's clients read them, as in a file that is
-// deployed as it is: YAML 1.1 booleans are booleans, dates are text. Otherwise they are read as kustomize prints them,
-// as in its output.
+// deployed as it is: YAML 1.1 booleans are booleans, also as keys, and dates are text. Otherwise they are read as kustomize
+// prints them, as in its output.
 func Value(n *yaml.Node, plain bool) any {
 	n = Deref(n)
 	if n == nil {
@@ -29,7 +29,11 @@ func Value(n *yaml.Node, plain bool) any {
 	case yaml.MappingNode:
 		m := make(map[string]any, len(n.Content)/2)
 		for key, value := range Fields(n) {
-			m[Key(key)] = Value(value, plain)
+			name := Key(key)
+			if plain {
+				name = KeyName(key)
+			}
+			m[name] = Value(value, plain)
 		}
 		return m
 	case yaml.SequenceNode:

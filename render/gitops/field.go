@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -100,7 +99,7 @@ func (r nodes) field(n *yaml.Node, depth int) *field {
 			if !r.json {
 				f.put(doc.Key(key), below)
 			} else {
-				f.put(jsonKey(key), below)
+				f.put(doc.KeyName(key), below)
 			}
 		}
 	case yaml.SequenceNode:
@@ -112,20 +111,6 @@ func (r nodes) field(n *yaml.Node, depth int) *field {
 		f.Scalar = doc.Value(n, true)
 	}
 	return f
-}
-
-// jsonKey returns a key as it is in JSON that is made of YAML 1.1, where it may be a boolean or a number.
-func jsonKey(key *yaml.Node) string {
-	if _, truth := doc.Bool(key); truth || key.ShortTag() != "!!str" {
-		data, err := yaml.Marshal(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{doc.Bare(key), {Kind: yaml.ScalarNode}}})
-		var read map[string]any
-		if err == nil && sigsyaml.Unmarshal(data, &read) == nil {
-			for name := range read {
-				return name
-			}
-		}
-	}
-	return doc.Key(key)
 }
 
 // clone returns a map with the same fields.
