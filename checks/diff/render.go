@@ -5,11 +5,14 @@ import (
 	"context"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/builtin/apiserver"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
@@ -260,6 +263,9 @@ func (list deployers) phases(r *render.Resource) []gitops.Phase {
 // object that one of them did not send until now is created.
 func (p *Pair) sent(was, as deployers) bool {
 	if p.New != nil {
+		if len(as) == 1 && p.ignore(as[0]) {
+			return false
+		}
 		phase := slices.Min(as.phases(p.New))
 		p.hook = phase == gitops.Renewed || phase == gitops.Deferred
 		p.Recreate = !slices.ContainsFunc(as, func(d *gitops.Deployment) bool { return !d.Forces(p.New.Object) })
@@ -278,6 +284,25 @@ func (p *Pair) sent(was, as deployers) bool {
 		}
 	}
 	return p.New != nil || slices.Min(was.phases(p.Old)) < gitops.Deferred
+}
+
+// ignore gives the fields of an updated object that its deployer leaves as the cluster has them the values from before. It
+// reports whether nothing else differs.
+func (p *Pair) ignore(d *gitops.Deployment) (all bool) {
+	if p.Operation != admission.Update {
+		return false
+	}
+	for _, pointer := range d.Ignores(p.New.Object) {
+		was, had := jsonpointer.Lookup(p.Old.Object, pointer)
+		now, has := jsonpointer.Lookup(p.New.Object, pointer)
+		if had == has && reflect.DeepEqual(was, now) {
+			continue
+		}
+		if object, ok := (engine.Change{Field: pointer, Value: was, Remove: !had}).Apply(p.New.Object); ok {
+			p.New, all = p.New.Admitted(object), true
+		}
+	}
+	return all && same(p.Old, p.New)
 }
 
 func (s Sides) now(ctx context.Context, root roots.Root, remains bool) (*render.Rendering, []doc.Error, error) {

@@ -79,6 +79,9 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 	for _, option := range app.elements("spec", "syncPolicy", "syncOptions") {
 		d.Replace = d.Replace || option.text() == "Replace=true"
 		d.Applied = d.Applied || option.text() == "ServerSideApply=true"
+		if option.text() == "RespectIgnoreDifferences=true" {
+			d.Ignored = ignoredFields(app)
+		}
 	}
 	if keys := argoKinds(s); len(keys) > 1 { // ExplicitType of ApplicationSource
 		return problemAt(s.position(keys[1]), Broken, "this source has %s and %s, and Argo CD renders only one of them: remove the other",

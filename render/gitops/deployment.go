@@ -109,20 +109,21 @@ func (r Reference) APIVersion() string {
 // Deployment is one folder of the repository, or a release of a chart, that a controller applies to a cluster.
 type Deployment struct {
 	Kind     Kind
-	Path     string    // folder in the repository, "." for its top; for a remote chart or source, the object's file
-	Object   Reference // Application, ApplicationSet or Kustomization
-	Name     string    // of the Application or Kustomization; for an ApplicationSet, of the generated Application
-	Source   int       // index in spec.sources
-	Revision string    // branch, tag or commit as written; empty or HEAD: the default branch
-	Cluster  string    // name or address of the cluster, for messages; may be empty
-	To       Cluster   // the cluster that the object names; the zero value: the cluster that the object is in
-	Recreate bool      // resources that cannot be updated are deleted and created again
-	Replace  bool      // resources are replaced where they are not applied: see the method Replaces
-	Applied  bool      // Argo CD applies resources on the server's side: see the method AppliesOnServer
-	Unpruned bool      // what is no longer in the folder stays in the cluster
-	Orphans  bool      // everything stays in the cluster when the object goes
-	Lasts    bool      // the generated Application stays when its ApplicationSet stops generating it
-	Certain  bool      // the generators make the Application of what the repository says
+	Path     string          // folder in the repository, "." for its top; for a remote chart or source, the object's file
+	Object   Reference       // Application, ApplicationSet or Kustomization
+	Name     string          // of the Application or Kustomization; for an ApplicationSet, of the generated Application
+	Source   int             // index in spec.sources
+	Revision string          // branch, tag or commit as written; empty or HEAD: the default branch
+	Cluster  string          // name or address of the cluster, for messages; may be empty
+	To       Cluster         // the cluster that the object names; the zero value: the cluster that the object is in
+	Recreate bool            // resources that cannot be updated are deleted and created again
+	Replace  bool            // resources are replaced where they are not applied: see the method Replaces
+	Applied  bool            // Argo CD applies resources on the server's side: see the method AppliesOnServer
+	Ignored  []IgnoredFields // fields that Argo CD leaves as the cluster has them: see the method Ignores
+	Unpruned bool            // what is no longer in the folder stays in the cluster
+	Orphans  bool            // everything stays in the cluster when the object goes
+	Lasts    bool            // the generated Application stays when its ApplicationSet stops generating it
+	Certain  bool            // the generators make the Application of what the repository says
 
 	// Namespace is the namespace of namespaced objects that name none (Argo CD's destination). Flux' target namespace
 	// is part of Overrides instead: kustomize writes it over the namespaces in the manifests.

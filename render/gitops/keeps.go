@@ -127,6 +127,46 @@ func (d *Deployment) Replaces(live, target map[string]any) bool {
 		kind != "CustomResourceDefinition" && kind != "Namespace"
 }
 
+// IgnoredFields are fields of some objects that an Application ignores. Empty texts match all, and so does "*" as a group or kind.
+type IgnoredFields struct {
+	Group, Kind, Namespace, Name string
+	Pointers                     []string // RFC 6901
+}
+
+func ignoredFields(app *field) (list []IgnoredFields) {
+	for _, one := range app.elements("spec", "ignoreDifferences") {
+		i := IgnoredFields{one.text("group"), one.text("kind"), one.text("namespace"), one.text("name"), nil}
+		for _, pointer := range one.elements("jsonPointers") {
+			i.Pointers = append(i.Pointers, pointer.text())
+		}
+		list = append(list, i)
+	}
+	return list
+}
+
+// Ignores returns the fields of an object that Argo CD sends as the cluster has them, since the Application ignores their
+// differences and respects that
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/#respect-ignore-difference-configs). Fields that are chosen by
+// expressions or managers are not among them.
+func (d *Deployment) Ignores(object map[string]any) (pointers []string) {
+	if d == nil {
+		return nil
+	}
+	apiVersion, _ := object["apiVersion"].(string)
+	metadata, _ := object["metadata"].(map[string]any)
+	group, _, grouped := strings.Cut(apiVersion, "/")
+	if !grouped {
+		group = ""
+	}
+	for _, i := range d.Ignored {
+		if (i.Group == "*" || i.Group == group) && (i.Kind == "*" || i.Kind == object["kind"]) &&
+			(i.Namespace == "" || i.Namespace == metadata["namespace"]) && (i.Name == "" || i.Name == metadata["name"]) {
+			pointers = append(pointers, i.Pointers...)
+		}
+	}
+	return pointers
+}
+
 // Phase is what a deployment does with an object when it is synchronized.
 type Phase int
 
