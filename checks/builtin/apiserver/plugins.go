@@ -158,7 +158,7 @@ func serviceAccount(pod *core.Pod, accounts []admission.Object) {
 	}
 	spec := &pod.Spec
 	spec.ServiceAccountName = cmp.Or(spec.ServiceAccountName, "default")
-	spec.DeprecatedServiceAccount = spec.ServiceAccountName
+	spec.DeprecatedServiceAccount = spec.ServiceAccountName //lint:ignore SA1019 policies see it, too
 	account := new(corev1.ServiceAccount)
 	for _, o := range accounts {
 		if a := new(corev1.ServiceAccount); written(o, a) && a.Name == spec.ServiceAccountName {

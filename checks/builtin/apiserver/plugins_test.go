@@ -43,6 +43,7 @@ func TestPlugins(t *testing.T) {
 			/spec/template/spec/containers/0/resources absent`},
 		{"a Pod in an empty cluster", pod, nil, `
 			/spec/serviceAccountName "default"
+			/spec/serviceAccount "default"
 			/spec/containers/0/resources {}
 			/spec/containers/0/volumeMounts/0 {"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","name":"kube-api-access-00000","readOnly":true}
 			/spec/volumes/0/name "kube-api-access-00000"
