@@ -39,7 +39,8 @@ func overLimits(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation
 // their defaults, such as a limit below the request that the Pod has.
 func (f *apiFacts) filledIn(ctx context.Context, s Deployed, pod map[string]any) []schema.Violation {
 	id := admission.IdentityOf(s.Object)
-	if id.Namespace == "" || s.Fragment() || f.cluster == nil || len(f.cluster.List(declared.Cautious(ctx, s.Root), "", "LimitRange", id.Namespace)) == 0 {
+	if id.Namespace == "" || s.Fragment() || f.cluster == nil ||
+		len(f.cluster.List(declared.Cautious(ctx, s.Root), "", "LimitRange", id.Namespace)) == 0 {
 		return nil
 	}
 	pod = maps.Clone(pod)
@@ -48,7 +49,7 @@ func (f *apiFacts) filledIn(ctx context.Context, s Deployed, pod map[string]any)
 	found := apiserver.Look(ctx, pod, nil, f.Schemas.Minor(), false, f.plugins(ctx, pod, s.Root, true)).Refused
 	found = slices.DeleteFunc(found, func(v schema.Violation) bool { return slices.Contains(said, v) })
 	for i := range found {
-		found[i].Message = strings.TrimSuffix(found[i].Message, ": "+apiserver.Refused) + " (with the defaults of the namespace's LimitRange)"
+		found[i].Message = strings.TrimSuffix(found[i].Message, ": "+apiserver.Refused) + " (with what admission plugins fill in)"
 	}
 	return found
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Encrypted returns the values of an object that SOPS encrypted, which are not known. There are none in a Secret: rules ask for its type and its keys.
+// Encrypted returns the values of an object that SOPS encrypted, which are not known. There are none in a Secret: rules ask
+// for its type and its keys.
 func Encrypted(object map[string]any) (list []render.Issue) {
 	if _, encrypted := object["sops"].(map[string]any); !encrypted || object["kind"] == "Secret" {
 		return nil

@@ -127,7 +127,8 @@ func (d *Deployment) Replaces(live, target map[string]any) bool {
 		kind != "CustomResourceDefinition" && kind != "Namespace"
 }
 
-// IgnoredFields are fields of some objects that an Application ignores. Empty texts match all, and so does "*" as a group or kind.
+// IgnoredFields are fields of some objects that an Application ignores. An empty namespace or name matches all, as "*" does as
+// a group or kind.
 type IgnoredFields struct {
 	Group, Kind, Namespace, Name string
 	Pointers                     []string // RFC 6901
@@ -137,7 +138,9 @@ func ignoredFields(app *field) (list []IgnoredFields) {
 	for _, one := range app.elements("spec", "ignoreDifferences") {
 		i := IgnoredFields{one.text("group"), one.text("kind"), one.text("namespace"), one.text("name"), nil}
 		for _, pointer := range one.elements("jsonPointers") {
-			i.Pointers = append(i.Pointers, pointer.text())
+			if text := pointer.text(); strings.HasPrefix(text, "/") { // Argo CD cannot ignore a whole object
+				i.Pointers = append(i.Pointers, text)
+			}
 		}
 		list = append(list, i)
 	}

@@ -37,8 +37,8 @@ type Answer struct {
 // Look returns what the API server says about an object, which is JSON as rendering returns it. old is the object that
 // it replaces, nil if it is new. If the API server would reject old, the cluster does not have it, and the object is
 // treated as new. minor is that of the cluster's version 1.N, 0 if unknown: what only later versions reject is a
-// warning, and what only the cluster's version rejects is rejected. onServer says that it is sent as a server-side apply. by are the admission plugins for the object, or for the
-// old one.
+// warning, and what only the cluster's version rejects is rejected. onServer says that it is sent as a server-side apply. by are the
+// admission plugins for old, or for a new object.
 func Look(ctx context.Context, object, old map[string]any, minor int, onServer bool, by Plugins) Answer {
 	gvk := apischema.FromAPIVersionAndKind(text(object["apiVersion"]), text(object["kind"]))
 	s := strategyOf(gvk)
@@ -55,7 +55,8 @@ func Look(ctx context.Context, object, old map[string]any, minor int, onServer b
 }
 
 // lookBy compares the answers of the linked version of Kubernetes and of the cluster's version.
-func (s *strategy) lookBy(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any, minor int, onServer bool, by Plugins) Answer {
+func (s *strategy) lookBy(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any, minor int,
+	onServer bool, by Plugins) Answer {
 	release := s.group.use()
 	out := s.look(ctx, gvk, object, old, onServer, by)
 	release()
@@ -102,7 +103,8 @@ func requested(ctx context.Context, gvk apischema.GroupVersionKind) context.Cont
 	return request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: gvk.Group, APIVersion: gvk.Version})
 }
 
-func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any, onServer bool, by Plugins) (out Answer) {
+func (s *strategy) look(ctx context.Context, gvk apischema.GroupVersionKind, object, old map[string]any, onServer bool,
+	by Plugins) (out Answer) {
 	defer func() { // its code expects objects that passed other steps of the API server before
 		if r := recover(); r != nil {
 			out = Answer{Failed: true}
