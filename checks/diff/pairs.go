@@ -33,8 +33,7 @@ type Pair struct {
 	// Recreate says that the deployer deletes the object and creates it again if it cannot be updated.
 	Recreate bool
 
-	// Replaced is the object that the deployer deletes to create this one, although both have the same name; nil if there is none.
-	Replaced *render.Resource
+	Replaced *render.Resource // what the deployer deletes to create New, although both have the same name; nil: nothing
 
 	// Doubt says why it is not known whether the object is sent to the cluster, and with "; if" when results are about it; empty: it
 	// is sent.
