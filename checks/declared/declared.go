@@ -225,7 +225,7 @@ func (t *table) add(list []entry, object map[string]any, e entry) []entry {
 // of returns the entry with an object, which gets the defaults of the API server.
 func (e entry) of(object map[string]any) entry {
 	e.id, e.object = admission.IdentityOf(object), apiserver.Received(object)
-	if encrypted := Encrypted(object); len(encrypted) > 0 {
+	if encrypted := EncryptedValues(object); len(encrypted) > 0 {
 		e.unsure = encrypted[0].Message
 	}
 	return e

@@ -3,15 +3,16 @@ package declared
 import (
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/doc"
 )
 
-// Encrypted returns the values of an object that SOPS encrypted, which are not known. There are none in a Secret: rules ask
+// EncryptedValues returns the values of an object that SOPS encrypted, which are not known. There are none in a Secret: rules ask
 // for its type and its keys.
-func Encrypted(object map[string]any) (list []render.Issue) {
-	if _, encrypted := object["sops"].(map[string]any); !encrypted || object["kind"] == "Secret" {
+func EncryptedValues(object map[string]any) (list []render.Issue) {
+	if !schema.Encrypted(object) || object["kind"] == "Secret" {
 		return nil
 	}
 	jsonpointer.Walk(object, "", func(pointer string, value any) {

@@ -65,7 +65,7 @@ func (v *Reviewer) unsettled(ctx context.Context, rules *engine.Evaluator, res *
 // unknownOf returns the issues of values that are not known: those of the rendering, and of encrypted values, of which nobody needs
 // to be told.
 func unknownOf(r *render.Resource) []render.Issue {
-	return append(report.Kept(r.Issues, func(i render.Issue) bool { return i.Value }), declared.Encrypted(r.Object)...)
+	return append(report.Kept(r.Issues, func(i render.Issue) bool { return i.Value }), declared.EncryptedValues(r.Object)...)
 }
 
 // fluxVariable matches a variable that Flux replaces when it deploys

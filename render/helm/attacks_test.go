@@ -48,24 +48,23 @@ func TestUnlimitedChartsAreStopped(t *testing.T) {
 		"loop": {"templates/a.yaml", `{{ range until 1000000 }}{{ range until 1000000 }}{{ print 1 | len | eq 2 }}{{ end }}{{ end }}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
-			limits := helm.Limits{Time: 3 * time.Second}
+			limits, want := helm.Limits{Time: 3 * time.Second}, helm.CauseLimit
 			if testing.Short() {
 				limits.Time = time.Second
 			}
+			if slices.Contains([]string{"include", "template", "tpl template"}, name) { // Helm's own limit of depth
+				limits, want = helm.Limits{Time: 20 * time.Second}, helm.CauseTemplate
+			}
+			start := time.Now()
 			_, err := app(t, files...).Render(t.Context(), helm.Options{Limits: limits})
 			if err == nil {
 				t.Fatal("no error")
 			}
-			want := helm.CauseLimit
-			if slices.Contains([]string{"include", "template", "tpl template"}, name) {
-				want = helm.CauseTemplate // Helm's own limit
-			}
 			if e := cause(t, err); e.Cause != want {
 				t.Errorf("got %+v", e)
 			}
-			if took := time.Since(start); took > 6*time.Second {
-				t.Errorf("it took %v", took)
+			if over := time.Since(start) - limits.Time; over > 20*time.Second { // a slow machine, and not an endless render
+				t.Errorf("it took %v more than its time", over)
 			}
 		})
 	}
@@ -157,7 +156,7 @@ func TestChartsOverTheLimitsAreNotLoaded(t *testing.T) {
 			if e := cause(t, err); e.Cause != helm.CauseLimit {
 				t.Errorf("got %+v", e)
 			}
-			if took := time.Since(start); took > 3*time.Second {
+			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("it took %v", took)
 			}
 		})

@@ -123,8 +123,9 @@ func (in *Input) failed(name string, err error) error {
 	return in.at(&Error{Cause: CauseTemplate, Message: sentence(unquote(message))}, where, line)
 }
 
-// execution matches an error of text/template: "template: NAME:LINE:COLUMN: executing NAME at <NODE>: MESSAGE".
-var execution = regexp.MustCompile(`(?s)^template: (.*?):(\d+):\d+: executing (?:.*? at (<.*)|(.*))$`)
+// execution matches the beginning of an error of text/template: "template: NAME:LINE:COLUMN: executing NAME at <NODE>: MESSAGE".
+// What follows may be megabytes, of templates in templates, and is cut without an expression.
+var execution = regexp.MustCompile(`(?s)^template: (.*?):(\d+):\d+: executing `)
 
 // executing returns the parts of such an error.
 func executing(text string) (name string, line int, message string) {
@@ -132,8 +133,12 @@ func executing(text string) (name string, line int, message string) {
 	if m == nil || m[1] == "gotpl" { // the argument of tpl has no file
 		return "", 0, ""
 	}
+	message = text[len(m[0]):]
+	if _, inside, ok := strings.Cut(message, " at <"); ok {
+		message = "<" + inside
+	}
 	line, _ = strconv.Atoi(m[2])
-	return m[1], line, m[3] + m[4]
+	return m[1], line, message
 }
 
 // unquote removes quoted texts from an error, because they may be values. It keeps the node, which is part of the

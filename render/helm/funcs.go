@@ -371,7 +371,12 @@ func (r *run) multiplies(pattern, text, by string) bool {
 		return false
 	}
 	re, err := regexp.Compile(pattern)
-	return err == nil && len(re.FindAllStringIndex(text, -1))*len(by)+strings.Count(by, "$")*len(text) > r.limits.Output
+	if err != nil {
+		return false
+	}
+	left := r.limits.Output - strings.Count(by, "$")*len(text)
+	most := left / max(len(by), 1) // matches
+	return left < 0 || len(re.FindAllStringIndex(text, most+1)) > most
 }
 
 // large counts a large result, so that a loop that enlarges it ends.
