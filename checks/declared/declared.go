@@ -153,7 +153,7 @@ type wanted struct {
 
 // from reports whether a root may declare wanted objects of a kind.
 func (w wanted) from(set *deploy.Set, kind string, root roots.Root) bool {
-	return (w.name == "" || set.Texts.MayName(root, kind, w.name)) && (w.word == "" || set.Texts.MayMention(root, w.word)) ||
+	return (w.name == "" || set.Texts.MayName(root, kind, w.name)) && (w.word == "" || set.Texts.MayMention(root, kind, w.word)) ||
 		w.brought && set.IsExternal(root)
 }
 

@@ -230,7 +230,7 @@ type Texts struct {
 	byRoot env.Memo[roots.Root, *textParts]
 }
 
-// mentioned is a query: the name of an object of a kind, perhaps after substitution of Flux variables, or a word.
+// mentioned is a query for objects of a kind: for a name, perhaps after substitution of Flux variables, or for a word.
 type mentioned struct {
 	kind, name  string
 	substitutes bool
@@ -254,10 +254,10 @@ func (n *Texts) MayName(root roots.Root, kind, name string) bool {
 	return parts.names.May(name) || n.has(parts, name, mentioned{kind: kind, name: name, substitutes: parts.substitutes})
 }
 
-// MayMention reports whether a root may deploy an object that contains a word as a value (see graph.Graph.Mentions).
-func (n *Texts) MayMention(root roots.Root, word string) bool {
+// MayMention reports whether a root may deploy an object of a kind that contains a word as a value (see graph.Graph.Stating).
+func (n *Texts) MayMention(root roots.Root, kind, word string) bool {
 	parts := n.parts(root)
-	return bytes.Contains(parts.kustomization, []byte(word)) || n.has(parts, word, mentioned{word: word})
+	return bytes.Contains(parts.kustomization, []byte(word)) || n.has(parts, word, mentioned{kind: kind, word: word})
 }
 
 // has reports whether a query matches a part of a root.
@@ -312,7 +312,7 @@ func (n *Texts) refs(out *textParts, f *kustomization.File) {
 
 // search returns the result of a query; nil where it is not known.
 func (n *Texts) search(what mentioned) *mentioning {
-	files, known := n.set.Mentions(what.word), true
+	files, known := n.set.Stating(what.kind, what.word), true
 	if what.name != "" {
 		files, known = n.set.Naming(what.kind, what.name, what.substitutes)
 	}

@@ -16,6 +16,34 @@ import (
 )
 
 const sayingRepo = `
+-- defined/kustomization.yaml --
+resources: [crd.yaml]
+-- defined/crd.yaml --
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec: {group: example.com, names: {kind: Widget}}
+-- edited/kustomization.yaml --
+resources: [crd.yaml]
+patches: [{path: kind.yaml, target: {kind: CustomResourceDefinition}}]
+-- edited/crd.yaml --
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.com}
+spec: {group: example.com, names: {kind: Gadget}}
+-- edited/kind.yaml --
+- {op: replace, path: /spec/names/kind, value: Widget}
+-- apart/kustomization.yaml --
+resources: [crd.yaml, widget.yaml]
+-- apart/crd.yaml --
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.com}
+spec: {group: example.com, names: {kind: Gadget}}
+-- apart/widget.yaml --
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: one}
 -- base/kustomization.yaml --
 resources: [namespace.yaml, account.yaml]
 configMapGenerator: [{name: settings, literals: [a=b]}]
@@ -203,7 +231,7 @@ func TestTextsFindEveryRenderedObject(t *testing.T) {
 			if name != "" && !set.Texts.MayName(root, kind, name) {
 				t.Errorf("%v is not said to name %s %s", root, kind, name)
 			}
-			if !set.Texts.MayMention(root, kind) {
+			if !set.Texts.MayMention(root, kind, kind) {
 				t.Errorf("%v is not said to mention %s", root, kind)
 			}
 		}
@@ -223,7 +251,12 @@ func TestTextsFindEveryRenderedObject(t *testing.T) {
 			t.Errorf("%s is said to name nobody", dir)
 		}
 	}
-	if set.Texts.MayMention(roots.Root{Path: "alone"}, "Deployment") {
+	if set.Texts.MayMention(roots.Root{Path: "alone"}, "Deployment", "Deployment") {
 		t.Error("alone is said to mention a Deployment")
+	}
+	for dir, want := range map[string]bool{"defined": true, "edited": true, "apart": false} {
+		if got := set.Texts.MayMention(roots.Root{Path: dir}, "CustomResourceDefinition", "Widget"); got != want {
+			t.Errorf("that %s may define Widgets is %v", dir, got)
+		}
 	}
 }

@@ -26,9 +26,7 @@ func (g *Graph) Naming(kind, name string, substitutes bool) (files []string, kno
 	if !isName([]byte(name)) {
 		return nil, false
 	}
-	written := slices.DeleteFunc(g.sorted(naming, name), func(p string) bool {
-		return kind != "" && !kustomization.IsFileName(p) && !g.has(naming, edits, p) && !g.MentionsIn(p, kind)
-	})
+	written := slices.DeleteFunc(g.sorted(naming, name), func(p string) bool { return kind != "" && !g.mayHold(p, kind) })
 	keys := []string{anything}
 	if substitutes {
 		keys = append(keys, substituted)
@@ -41,6 +39,17 @@ func (g *Graph) Naming(kind, name string, substitutes bool) (files []string, kno
 	files = slices.Concat(written, g.sorted(naming, keys...), g.values(mentions, link))
 	slices.Sort(files)
 	return slices.Compact(files), true
+}
+
+// Stating lists the files that may give an object of a kind a word as a value: those of [Graph.Mentions] that mention the kind,
+// too, or that change objects of other files.
+func (g *Graph) Stating(kind, word string) []string {
+	return slices.DeleteFunc(g.Mentions(word), func(p string) bool { return !g.mayHold(p, kind) && !g.has(mentions, link, p) })
+}
+
+// mayHold reports whether what a file contains may become a part of an object of a kind.
+func (g *Graph) mayHold(p, kind string) bool {
+	return kustomization.IsFileName(p) || g.has(naming, edits, p) || g.has(naming, anything, p) || g.MentionsIn(p, kind)
 }
 
 // keys lists the keys of a relation that start with a prefix, in no order. Some may have no values.
