@@ -179,6 +179,14 @@ func (o Object) Declares() (name, server string, ok bool) {
 // Declaring lists the kinds of objects that declare clusters to Argo CD, or make Secrets that do.
 func Declaring() []string { return []string{"Secret", "ExternalSecret", "SealedSecret"} }
 
+// holders lists the kinds of objects that may be or make what a reference to a kind names.
+func holders(kind string) []string {
+	if kind == "Secret" {
+		return Declaring()
+	}
+	return []string{kind}
+}
+
 // declaringGroups has the API groups of what Declaring lists.
 var declaringGroups = map[string]string{"ExternalSecret": "external-secrets.io", "SealedSecret": "bitnami.com"}
 

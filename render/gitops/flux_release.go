@@ -330,7 +330,12 @@ func (r *reader) valuesFrom(from *field) []Layer {
 		l.Broken = fmt.Sprintf("Flux takes values from a ConfigMap or a Secret, not from %.40q", kind)
 		return []Layer{l}
 	}
-	list := r.nearest(Wanted{Kind: kind, Namespace: r.object.Namespace, Name: name}, nil)
+	var list []*field
+	for _, of := range holders(kind) { // a cluster makes Secrets of the same name from the other kinds
+		if len(list) == 0 {
+			list = r.nearest(Wanted{Group: declaringGroups[of], Kind: of, Namespace: r.object.Namespace, Name: name}, nil)
+		}
+	}
 	found := first(list)
 	for _, holder := range []string{"data", "stringData"} {
 		for _, f := range list {
@@ -355,6 +360,10 @@ func (r *reader) valuesFrom(from *field) []Layer {
 			l.Matched = digest(l.Matched, f.get("data"), f.get("stringData"), f.get("sops"))
 		}
 		l.Unknown = fmt.Sprintf("several objects %s of this repository have the name %s", kind, name)
+	case found.text("kind") != kind:
+		spec := found.get("spec")
+		l.Matched = digest(spec.get("encryptedData", key), spec.get("template"), spec.get("data"), spec.get("dataFrom"), spec.get("target"))
+		l.Unknown = fmt.Sprintf("the cluster makes the %s %s from the %s", kind, name, found.text("kind"))
 	case found.present("sops"):
 		l.Matched = digest(key, found.get("data", key), found.get("stringData", key))
 		l.Unknown = fmt.Sprintf("the %s %s is encrypted", kind, name)

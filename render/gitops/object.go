@@ -51,7 +51,9 @@ func newObject(root *field) Object {
 	for _, ref := range append(slices.Concat(spec.elements("postBuild", "substituteFrom"), spec.elements("valuesFrom")),
 		spec.get("sourceRef"), spec.get("chartRef"), spec.get("chart", "spec", "sourceRef")) {
 		if kind, name := ref.text("kind"), ref.text("name"); kind != "" && name != "" {
-			out.Refs = append(out.Refs, Reference{Kind: kind, Name: name})
+			for _, of := range holders(kind) {
+				out.Refs = append(out.Refs, Reference{Kind: of, Name: name})
+			}
 		}
 	}
 	return out

@@ -175,8 +175,10 @@ func (d *Deploying) DropsLocalConfig(p string) bool {
 	return slices.ContainsFunc(d.index.IncludedBy(p), d.index.IsLive)
 }
 
-// IsValuesSource reports whether objects of a kind contain values for other objects.
-func IsValuesSource(kind string) bool { return graph.Generators[kind] != "" }
+// IsValuesSource reports whether objects of a kind contain values for other objects, or make Secrets that do.
+func IsValuesSource(kind string) bool {
+	return graph.Generators[kind] != "" || slices.Contains(gitops.Declaring(), kind)
+}
 
 // Generating lists the roots with a kustomization that may generate a ConfigMap or Secret with one of some names.
 func (d *Deploying) Generating(kind string, names []string) []Root {
