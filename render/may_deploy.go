@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -126,8 +126,7 @@ func (t *text) have(r *Renderer, one *Deployment, kind string, words []string) (
 		key, is := word, func(text []byte) bool { return bytes.Contains(text, []byte(word)) }
 		if i == 0 {
 			// A kind is a word, and not the field of something else as in .Release.Namespace.
-			whole := regexp.MustCompile(`(?:^|[^._\pL\p{Nd}])` + regexp.QuoteMeta(kind) + `(?:[^_\pL\p{Nd}]|$)`)
-			key, is = "kind "+kind, func(text []byte) bool { return bytes.Contains(text, []byte(kind)) && whole.Match(text) }
+			key, is = "kind "+kind, func(text []byte) bool { return helm.HasWord(text, kind, false) }
 		}
 		known, ok := t.found[key]
 		if !ok && search == nil && !t.lacks {

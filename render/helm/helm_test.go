@@ -508,3 +508,23 @@ func TestKubernetesKinds(t *testing.T) {
 		}
 	}
 }
+
+func TestHasWord(t *testing.T) {
+	for text, want := range map[string][2]bool{ // with fields, and without
+		"kind: Role":                  {true, true},
+		"Role":                        {true, true},
+		`{{ include "Role" . }}`:      {true, true},
+		"RoleBinding, ClusterRole":    {},
+		"Rolé, _Role, Role2":          {},
+		".Release.Role":               {true, false},
+		".Values.Role.x, kind: Role.": {true, true},
+		"RoleRole Role":               {true, true},
+		"":                            {},
+	} {
+		for i, fields := range []bool{true, false} {
+			if got := helm.HasWord([]byte(text), "Role", fields); got != want[i] {
+				t.Errorf("%q, fields %v: %v", text, fields, got)
+			}
+		}
+	}
+}
