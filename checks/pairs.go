@@ -271,7 +271,7 @@ func (p *pairs) tellObstacles(out *report.Report) {
 				brought.Head = append(brought.Head, o.Error)
 				continue
 			}
-			n := report.NotChecked{Root: r.Name(), Path: o.Path, Line: o.Line, Reason: o.Message, Before: o.Before,
+			n := report.NotChecked{Root: r.Name(), Path: o.Path, Line: o.Line, Reason: o.Message, By: o.By, Before: o.Before,
 				Quotes: o.Quotes, Cause: out.Because(diff.CauseOf(o.Error)),
 				Touched: len(r.Pairs) > 0 || p.sides.Trees.Changed(o.Path)}
 			if o.Before {

@@ -275,7 +275,7 @@ func (s *release) problem(err error) (doc.Error, error) {
 		outside.tell(&out)
 		if by := outside.at; s.folder != "" && by.Path == path.Join(s.folder, path.Base(by.Path)) {
 			if !s.isStandalone() {
-				out.Message += fmt.Sprintf(" (deployed by %s:%d)", out.Path, out.Line)
+				out.By = fmt.Sprintf("%s:%d", out.Path, out.Line)
 			}
 			out.Path, out.Line, out.Column = by.Path, by.Line, by.Column
 		}
@@ -313,7 +313,7 @@ func (s *release) failed(out *doc.Error, e *helm.Error) {
 		}
 	case s.folder != "" && e.File != "":
 		if !s.isStandalone() {
-			out.Message += fmt.Sprintf(" (deployed by %s:%d)", out.Path, out.Line)
+			out.By = fmt.Sprintf("%s:%d", out.Path, out.Line)
 		}
 		out.Path, out.Line, out.Column = path.Join(s.folder, e.File), e.Line, 0
 	default:

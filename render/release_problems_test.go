@@ -80,7 +80,11 @@ func TestReleaseProblems(t *testing.T) {
 					_, place, _ := strings.Cut(after, " (deployed by")
 					want, asks = before+" (deployed by"+place, false
 				}
-				if got := r.messages(); got != want || r.problems[0].Unknown != (asks || name == "not fetched") {
+				got := r.messages()
+				if by := r.problems[0].By; by != "" {
+					got += " (deployed by " + by + ")"
+				}
+				if got != want || r.problems[0].Unknown != (asks || name == "not fetched") {
 					t.Errorf("got  %s\nwant %s", got, want)
 				}
 			})

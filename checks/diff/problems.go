@@ -32,11 +32,11 @@ const fewRoots = 5
 // Failures returns the errors of rendering the head, each once. A problem that stops several roots names them.
 func Failures(list []*Root) []report.Problem {
 	var order []report.Problem
-	stopped := map[report.Problem][]string{}
+	stopped, by := map[report.Problem][]string{}, map[report.Problem]string{}
 	for _, r := range list {
-		for _, p := range Problems("", r.Head...) {
+		for i, p := range Problems("", r.Head...) {
 			if stopped[p] == nil {
-				order = append(order, p)
+				order, by[p] = append(order, p), r.Head[i].By
 			}
 			stopped[p] = report.Union(stopped[p], []string{r.Name()})
 		}
@@ -44,6 +44,8 @@ func Failures(list []*Root) []report.Problem {
 	for i, p := range order {
 		if names := stopped[p]; len(names) > 1 {
 			order[i].Message += fmt.Sprintf(" (this stops %d roots: %s)", len(names), report.Some(names, fewRoots))
+		} else {
+			order[i].Message += report.DeployedBy(by[p])
 		}
 	}
 	return order

@@ -148,12 +148,12 @@ func TestUndecidedIsAnnotatedOnce(t *testing.T) {
 			f.Origin = &o
 		}))
 		rep.NotChecked = append(rep.NotChecked, report.NotChecked{Root: fmt.Sprint("root-", i), Path: "k.yaml", Line: 2,
-			Reason: "a generator", Changed: true})
+			Reason: "a generator", By: fmt.Sprint("apps/", i, ".yaml:1"), Changed: true})
 	}
 	got, left := Annotations(rep)
 	if len(got) != 2 || left != 0 || got[0].Path != "apps/a.yaml" || got[0].StartLine != 1 ||
 		!strings.Contains(got[0].Message, "\nBecause: needs the cluster: Namespace shop\n") ||
-		!strings.Contains(got[0].Message, "web-11") || got[1].Message != "root-0 and 11 more is not checked: a generator" {
+		!strings.Contains(got[0].Message, "web-11") || got[1].Message != "each of root-0 and 11 more is not checked: a generator" {
 		t.Errorf("%d left, %+v", left, got)
 	}
 }

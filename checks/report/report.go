@@ -176,19 +176,20 @@ func (p Problem) String() string {
 // NotChecked is a deployed part that could not be checked, for a reason that the change did not cause: only the cluster
 // or the operator has the data, or Lintel does not render it.
 type NotChecked struct {
-	Root    string `json:"root"`              // folder, or kind and name of the object that deploys
-	Path    string `json:"path"`              // the file that names it
-	Line    int    `json:"line"`              // 0: the file
-	Side    Side   `json:"side,omitempty"`    // base: the place is in the base commit
-	Reason  string `json:"reason"`            // why, in one sentence
-	Changed bool   `json:"changed,omitempty"` // whether the change touches this file
-	Before  bool   `json:"before,omitempty"`  // the base has it in the same way
-	Touched bool   `json:"-"`                 // the change alters the root
-	Rules   bool   `json:"rules,omitempty"`   // it is about rules of the base branch that are not in effect
-	Kind    bool   `json:"kind,omitempty"`    // it is the fields of a kind
-	Fails   bool   `json:"fails,omitempty"`   // the settings let it fail the check
-	Quotes  bool   `json:"quotes,omitempty"`  // as of a Problem
-	Cause   string `json:"cause,omitempty"`   // the id of its cause
+	Root    string `json:"root"`                 // folder, or kind and name of the object that deploys
+	Path    string `json:"path"`                 // the file that names it
+	Line    int    `json:"line"`                 // 0: the file
+	Side    Side   `json:"side,omitempty"`       // base: the place is in the base commit
+	Reason  string `json:"reason"`               // why, in one sentence
+	Changed bool   `json:"changed,omitempty"`    // whether the change touches this file
+	Before  bool   `json:"before,omitempty"`     // the base has it in the same way
+	Touched bool   `json:"-"`                    // the change alters the root
+	Rules   bool   `json:"rules,omitempty"`      // it is about rules of the base branch that are not in effect
+	Kind    bool   `json:"kind,omitempty"`       // it is the fields of a kind
+	Fails   bool   `json:"fails,omitempty"`      // the settings let it fail the check
+	Quotes  bool   `json:"quotes,omitempty"`     // as of a Problem
+	Cause   string `json:"cause,omitempty"`      // the id of its cause
+	By      string `json:"deployedBy,omitempty"` // FILE:LINE that deploys what the file is part of
 }
 
 // Problem converts an unchecked part to a problem with a place.
@@ -196,7 +197,15 @@ func (n NotChecked) Problem() Problem {
 	if n.Rules {
 		return Problem{Path: n.Path, Line: n.Line, Message: n.Reason, Changed: n.Changed}
 	}
-	return Problem{Path: n.Path, Line: n.Line, Message: n.Root + " is not checked: " + n.Reason, Changed: n.Changed}
+	return Problem{Path: n.Path, Line: n.Line, Message: n.Root + " is not checked: " + n.Reason + DeployedBy(n.By), Changed: n.Changed}
+}
+
+// DeployedBy is what is said of the place that deploys what has a problem; empty where there is none.
+func DeployedBy(place string) string {
+	if place == "" {
+		return ""
+	}
+	return " (deployed by " + place + ")"
 }
 
 // Work counts the kustomizations that were built for a check, and the cached renderings that were used instead.

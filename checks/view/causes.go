@@ -85,10 +85,12 @@ func CausesOf(r *report.Report, findings []*report.Finding) (list []*Causes) {
 // united merges entries with the same reason and place, and joins the names of their roots.
 func united(list []report.NotChecked) (out []report.NotChecked) {
 	for _, same := range report.Grouped[[]report.NotChecked](list, func(n report.NotChecked) report.NotChecked {
-		n.Root, n.Touched = "", false
+		n.Root, n.By, n.Touched = "", "", false
 		return n
 	}) {
-		same[0].Root = report.Some(rootsOf(same), fewRoots)
+		if names := rootsOf(same); len(names) > 1 {
+			same[0].Root, same[0].By = "each of "+report.Some(names, fewRoots), ""
+		}
 		out = append(out, same[0])
 	}
 	return out

@@ -50,6 +50,8 @@ type Error struct {
 	// Missing is the remote source that is not available, in a form for people, and Reason is why; empty if the error
 	// is about something else.
 	Missing, Reason string
+	// By is the line that deploys the file, as FILE:LINE; empty if the file deploys itself, or nothing does.
+	By string
 }
 
 func (e *Error) Error() string {
