@@ -189,7 +189,7 @@ type NotChecked struct {
 	Fails   bool   `json:"fails,omitempty"`      // the settings let it fail the check
 	Quotes  bool   `json:"quotes,omitempty"`     // as of a Problem
 	Cause   string `json:"cause,omitempty"`      // the id of its cause
-	By      string `json:"deployedBy,omitempty"` // FILE:LINE that deploys what the file is part of
+	By      string `json:"deployedBy,omitempty"` // FILE:LINE of what deploys the file
 }
 
 // Problem converts an unchecked part to a problem with a place.
