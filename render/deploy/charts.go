@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -66,22 +67,46 @@ func (w *worklist) readChart(dir string, out *chartText, seen map[string]bool) {
 	}
 }
 
-// asking matches a look-up in a template; the kind is the second argument. It begins with a word, for which the package
-// searches first: that is fast in large files.
+// asking matches a look-up in an action of a template; the kind is the second argument. It begins with a word, for which the
+// package searches first: that is fast in large files.
 var asking = regexp.MustCompile(`lookup\b(?:\s+"[^"]*"\s+"([A-Za-z]+)")?`)
 
-// read adds the look-ups in a file.
+// read adds the look-ups in the actions of a file. Descriptions of fields, which contain the word, too, are no actions.
 func (c *chartText) read(data []byte) {
 	c.Deploys = c.Deploys || roots.NamesDeployers(data)
-	for _, m := range asking.FindAllSubmatchIndex(data, -1) {
-		switch {
-		case m[0] > 0 && isWord(data[m[0]-1]):
-		case m[2] >= 0:
-			c.Asks = append(c.Asks, string(data[m[2]:m[3]]))
-		default:
-			c.Any = true
+	for found := true; found; {
+		_, data, found = bytes.Cut(data, []byte("{{"))
+		end := actionEnd(data)
+		action := data[:end]
+		data = data[end:]
+		for _, m := range asking.FindAllSubmatchIndex(action, -1) {
+			switch {
+			case m[0] > 0 && isWord(action[m[0]-1]):
+			case m[2] >= 0:
+				c.Asks = append(c.Asks, string(action[m[2]:m[3]]))
+			default:
+				c.Any = true
+			}
 		}
 	}
+}
+
+// maxAction limits what is searched for the end of an action, in bytes. A longer one may end anywhere.
+const maxAction = 64 << 10
+
+// actionEnd returns the length of an action: braces in a text do not end it.
+func actionEnd(data []byte) int {
+	for end := 0; end < min(len(data), maxAction); {
+		i := bytes.Index(data[end:], []byte("}}"))
+		if i < 0 {
+			break
+		}
+		end += i + 2
+		if bytes.Count(data[:end], []byte(`"`))%2 == 0 && bytes.Count(data[:end], []byte("`"))%2 == 0 {
+			return end
+		}
+	}
+	return len(data)
 }
 
 func isWord(b byte) bool {
