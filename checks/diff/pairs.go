@@ -355,8 +355,7 @@ func expires(object map[string]any) bool {
 	return object["kind"] == "Job" && suspended != true && has && err == nil && seconds <= 24*60*60
 }
 
-// placeless sets Before for objects of a former root that had the same file and another namespace. Only the deployer,
-// which sets the namespace, changed.
+// placeless sets Before for objects of a former root with the same file and a namespace that one side does not know.
 func placeless(created, deleted map[Key][]*Pair, stays func(roots.Root) bool) {
 	type written struct {
 		Key
@@ -380,7 +379,8 @@ func placeless(created, deleted map[Key][]*Pair, stays func(roots.Root) bool) {
 	}
 	for _, list := range created {
 		for _, p := range list {
-			if from := gone[at(p.New)]; len(from) == 1 && p.Before == nil && p.Operation == admission.Create {
+			if from := gone[at(p.New)]; len(from) == 1 && p.Before == nil && p.Operation == admission.Create &&
+				(KeyOf(p.New).Namespace == "") != (KeyOf(from[0].Old).Namespace == "") {
 				p.Before, p.From = from[0].Old, from[0].Root
 			}
 		}

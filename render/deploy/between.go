@@ -23,6 +23,8 @@ func Between(base, head *Set, changed, links []string) []roots.Root {
 	standing := included(base, head, changed)
 	list = append(list, standing...)
 	if base.Deploying.Any() || head.Deploying.Any() {
+		base.found().followBrought(list)
+		head.found().followBrought(list)
 		followReleases(base.found(), head.found())
 		ids := differing(base, head)
 		abandoned(base, head, standing, ids)

@@ -35,6 +35,7 @@ type worklist struct {
 	reached    env.Memo[clusterKey, []gitops.Cluster] // see reaches
 	inside     env.Memo[[2]string, []gitops.Cluster]  // by file and root of an object: see clustersWith
 	holds      func() map[string]bool                 // see holdsDeployers
+	brings     func() map[string]bool                 // folders whose kustomization includes a remote source or chart, directly or not
 	parted     func() map[gitops.Cluster]bool
 
 	mu        sync.Mutex
@@ -60,6 +61,13 @@ func newWorklist(x *roots.Index, r *render.Renderer, c render.Config) *worklist 
 		byObject: map[written][]*Deployment{}, composed: map[string][]*Deployment{}, byID: map[string]*Deployment{},
 		deploys: map[*Deployment][]*Deployment{}}
 	w.parted = sync.OnceValue(w.findParted)
+	w.brings = sync.OnceValue(func() map[string]bool {
+		out := map[string]bool{}
+		for _, dir := range x.Ancestors(x.External()...) {
+			out[dir] = true
+		}
+		return out
+	})
 	return w
 }
 
@@ -116,6 +124,23 @@ func (w *worklist) followThese(list []*Deployment) (any bool) {
 	list = slices.DeleteFunc(list, func(one *Deployment) bool { return !w.isOpen(one) })
 	w.follow(list, true)
 	return len(list) > 0
+}
+
+// followBrought reads the objects that kustomizations among some roots take from remote sources and charts.
+func (w *worklist) followBrought(list []roots.Root) {
+	w.work.Lock()
+	defer w.work.Unlock()
+	deploying, context := gitops.Kinds()
+	for _, root := range list {
+		if !w.brings()[root.Path] || root.Kind == roots.Folder || root.Kind == roots.Chart || w.holds()[root.Path] {
+			continue
+		}
+		added := []*Deployment{w.of(root)}
+		if root.Object == "" {
+			added, _ = w.add(nil, w.rendered(root, deploying).objects, func() []gitops.Object { return w.rendered(root, context).objects })
+		}
+		w.follow(added, true)
+	}
 }
 
 // follow reads the objects that deployments render, and those that these deploy in turn. external includes remote
@@ -183,7 +208,7 @@ func (w *worklist) holdsDeployers(one *Deployment, external bool) bool {
 		return external
 	case one.Kind == gitops.ArgoDirectory: // files in other folders are read directly
 		return slices.ContainsFunc(w.below(one), func(p string) bool { return roots.Hidden(p) && one.has(p) })
-	case w.holds()[one.Path]:
+	case w.holds()[one.Path], external && w.brings()[one.Path]:
 		return true
 	case one.Kind != gitops.Flux:
 		return false
