@@ -44,7 +44,11 @@ func rule(ctx context.Context, repo *repository) (_ *ruling, err error) {
 		}
 		proposed = out.own.Exceptions
 	}
-	out.decision = decide(repo, out.Exceptions, proposed, out.before, out.brought)
+	edits := map[string]report.Edit{}
+	if out.after != nil && !repo.change.All {
+		edits = rules.Compare(out.before, out.after).Exceptions
+	}
+	out.decision = decide(repo, out.Exceptions, proposed, out.before, out.brought, edits)
 	return out, nil
 }
 
@@ -65,9 +69,10 @@ func (r *ruling) tell(out *report.Report, seen map[string]bool) {
 
 // decide decides which exceptions count.
 func decide(repo *repository, merged, proposed []*engine.Exception, before *rules.Sources,
-	brought *rules.Introduced) *exceptions.Decision {
+	brought *rules.Introduced, edits map[string]report.Edit) *exceptions.Decision {
 	return exceptions.Decide(exceptions.Input{
-		Merged: merged, Proposed: proposed, Now: repo.change.Now, Reviews: repo.change.Reviews, Approve: repo.change.Approve,
+		Removed: func(e *engine.Exception) bool { return edits[e.ID()] == report.Removed },
+		Merged:  merged, Proposed: proposed, Now: repo.change.Now, Reviews: repo.change.Reviews, Approve: repo.change.Approve,
 		Blob: repo.trees.Head.Blob, With: brought.With,
 		Since: func(e *engine.Exception) (time.Time, bool) {
 			own := slices.Contains(proposed, e)

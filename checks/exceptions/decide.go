@@ -16,11 +16,13 @@ import (
 type Input struct {
 	Merged   []*engine.Exception // in effect at the tip of the base branch
 	Proposed []*engine.Exception // in files that the change adds or edits
-	Blob     func(path string) string
-	With     func(e *engine.Exception) []report.File // other files that a proposed exception depends on; nil: none
-	Reviews  []report.Review
-	Approve  []string // files that count as approved with any content
-	Now      time.Time
+	// Removed reports whether the change removes a merged exception; nil: it removes none.
+	Removed func(e *engine.Exception) bool
+	Blob    func(path string) string
+	With    func(e *engine.Exception) []report.File // other files that a proposed exception depends on; nil: none
+	Reviews []report.Review
+	Approve []string // files that count as approved with any content
+	Now     time.Time
 	// Since returns when an exception got its present content, on the side that it is from. Durations in the label
 	// cleanup.kyverno.io/ttl count from there. It returns false if that is unknown.
 	Since func(e *engine.Exception) (time.Time, bool)
@@ -29,7 +31,7 @@ type Input struct {
 // Decision has the exceptions of a check by their effect.
 type Decision struct {
 	Effective []*engine.Exception // merged or approved, not expired
-	// Inactive are pending, refused or expired. They cover nothing, but the report says what they would cover.
+	// Inactive are pending, refused, expired or removed. They cover nothing, but the report says what they would cover.
 	Inactive []*engine.Exception
 	Proposed []*engine.Exception // all exceptions of the change
 	fates    map[*engine.Exception]fate
@@ -62,7 +64,7 @@ func (d *Decision) NextEnd() (first time.Time) {
 }
 
 // Decide decides which exceptions count. A merged exception that the change edits keeps its merged content until the
-// new content is approved or merged.
+// new content is approved or merged. One that the change removes covers nothing: what deploys both prunes it first.
 func Decide(in Input) *Decision {
 	d := &Decision{Proposed: in.Proposed, fates: map[*engine.Exception]fate{}}
 	if in.With == nil {
@@ -86,7 +88,11 @@ func Decide(in Input) *Decision {
 		d.add(e, f, in)
 	}
 	for _, e := range in.Merged {
-		if !replaced[key(e)] {
+		switch {
+		case replaced[key(e)]:
+		case in.Removed != nil && in.Removed(e):
+			d.add(e, fate{state: report.Dropped}, in)
+		default:
 			d.add(e, fate{state: report.Merged}, in)
 		}
 	}

@@ -98,7 +98,7 @@ func (b *pageOf) exemption(e *report.Exemption) Note {
 	placeless := *e
 	placeless.Path = ""
 	n := Note{Where: b.rule(e.Path, 0), Text: shown(view.Exemption(&placeless))}
-	if e.State != report.Merged && e.State != report.Expired {
+	if !slices.Contains([]report.State{report.Merged, report.Expired, report.Dropped}, e.State) {
 		n.Where = b.at(e.Path, 0)
 	}
 	return n

@@ -15,6 +15,7 @@ const (
 	Pending  State = "pending"
 	Refused  State = "refused"
 	Expired  State = "expired"
+	Dropped  State = "removed" // by the change
 )
 
 // Exception is an exception that the change adds or edits, with its state and what it covers.

@@ -339,7 +339,7 @@ func (v View) idle(a *Answer, res engine.Result) *report.Exemption {
 	idle := func(list []*engine.Exception) *report.Exemption {
 		for _, e := range list {
 			switch v.Exceptions.State(e) {
-			case report.Pending, report.Refused, report.Expired:
+			case report.Pending, report.Refused, report.Expired, report.Dropped:
 				return v.exemption([]*engine.Exception{e})
 			}
 		}

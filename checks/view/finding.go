@@ -142,6 +142,8 @@ func ToDo(f *report.Finding) string {
 			"requested changes."
 	case e != nil && e.State == report.Expired:
 		return "exception " + e.Exception + " (" + e.Path + ") has expired; renew it, or fix the value."
+	case e != nil && e.State == report.Dropped:
+		return "the change removes exception " + e.Exception + " (" + e.Path + "); keep it, or fix the value."
 	case f.Result == report.Unknown:
 		return "the rule needs data that only the cluster has: check by hand, or declare the data under context in " +
 			".lintel.yaml."
