@@ -95,7 +95,7 @@ func (l *lookups) findDeclared(apiVersion, kind string) (list []declaredObject) 
 	}
 	kustomizations, files := l.renderer.index.Declaring(kind)
 	for _, root := range kustomizations {
-		if out, _, err := l.renderer.once(context.Background(), Target{Root: root}); err == nil { // its problems are reported when it is checked
+		if out, _, err := l.renderer.once(context.Background(), Target{Root: root}, kind); err == nil { // its problems are reported when it is checked
 			add(out.Resources, out.wants)
 		}
 	}

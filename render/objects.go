@@ -51,7 +51,7 @@ func (r *Renderer) Objects(ctx context.Context, t Target, from string, kinds []s
 	if !ok {
 		known := *r
 		known.whatever = true // render what can be rendered, because the objects may want more sources
-		out, problems, err := known.once(ctx, t)
+		out, problems, err := known.once(ctx, t, "")
 		if err != nil {
 			return nil, false
 		}

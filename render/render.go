@@ -174,13 +174,14 @@ func (r *Renderer) Render(ctx context.Context, t Target) (*Rendering, []doc.Erro
 	if out, problems := r.memo.take(r.ownKey(t)); out != nil {
 		return out, problems, nil
 	}
-	return r.once(ctx, t)
+	return r.once(ctx, t, "")
 }
 
-// once renders a target that is not a plain folder, without a lock: another goroutine may render the same target.
-func (r *Renderer) once(ctx context.Context, t Target) (*Rendering, []doc.Error, error) {
+// once renders a target that is not a plain folder, without a lock: another goroutine may render the same target. With a kind,
+// a cached rendering may only have the objects of that kind.
+func (r *Renderer) once(ctx context.Context, t Target, kind string) (*Rendering, []doc.Error, error) {
 	if !r.fresh {
-		if out, problems := r.recall(ctx, t, ""); out != nil {
+		if out, problems := r.recall(ctx, t, kind); out != nil {
 			return out, problems, nil
 		}
 	}

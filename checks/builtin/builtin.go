@@ -16,6 +16,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
@@ -100,14 +101,15 @@ func (s Deployed) replaced() map[string]any {
 }
 
 // applied returns an object as its deployer applies it: without what the API server makes of it. It is not known what mutate
-// rules would leave of that: where they change it or the one before, it is returned as they leave it.
+// rules would leave of that: where they change it or the one before, it is returned as they leave it. The data of a Secret that
+// SOPS encrypted is replaced, see schema.Decrypted.
 func (s Deployed) applied(r *render.Resource) map[string]any {
 	if s.mutated {
-		return r.Object
+		return schema.Decrypted(r.Object)
 	}
 	out := maps.Clone(r.Made())
 	out["metadata"] = r.Object["metadata"] // with what Argo CD and Flux set
-	return out
+	return schema.Decrypted(out)
 }
 
 // Info describes a check.

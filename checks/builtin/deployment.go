@@ -109,12 +109,17 @@ func Unrendered(s *diff.Sides, rendered []*diff.Root, pairs []*diff.Pair, known 
 		if p.Old != nil && p.New != nil && words == "" {
 			words, field = turned(set.RepoNames(), p.Old.Object, p.New.Object)
 		}
-		id, at := admission.IdentityOf(r.Object), r.Origin(cmp.Or(field, "/metadata/name"))
+		id := admission.IdentityOf(r.Object)
 		object := gitops.Reference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+		gone := p.New == nil && undeployed(set, rendered, object)
+		if words == "" && !gone {
+			continue // before its place is searched, which may render the root again
+		}
+		at := r.Origin(cmp.Or(field, "/metadata/name"))
 		if words != "" && set.Released(object, at.Path) {
 			words = "" // it is a root itself
 		}
-		if p.New == nil && (words != "" || undeployed(set, rendered, object)) && !gitops.Orphans(r.Object) {
+		if p.New == nil && (words != "" || gone) && !gitops.Orphans(r.Object) {
 			words = "the change removes this " + id.Kind + ". What it deployed goes with it, and is not known: it is not checked"
 		}
 		if words == "" || spec["suspend"] == true {

@@ -154,7 +154,7 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 			return said
 		}
 	}
-	if s.Fragment() || schema.Encrypted(s.Object) || !f.Schemas.Served(s.Object) {
+	if s.Fragment() || schema.Encrypted(s.applied(s.Resource)) || !f.Schemas.Served(s.Object) {
 		return apiserver.Answer{}
 	}
 	old := s.replaced()

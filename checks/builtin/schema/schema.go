@@ -7,11 +7,13 @@ package schema
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Violation is one error of an object.
@@ -106,6 +108,38 @@ func (s *Schemas) Minor() int { return s.minor }
 func Encrypted(object map[string]any) bool {
 	_, encrypted := object["sops"].(map[string]any)
 	return encrypted
+}
+
+// Decrypted returns a Secret or ConfigMap that SOPS encrypted with other values in its data, which the API server accepts in any
+// type of Secret. Other objects are returned as they are, and those that are encrypted beyond their data: then their fields are
+// not known.
+func Decrypted(object map[string]any) map[string]any {
+	if kind := object["kind"]; !Encrypted(object) || kind != "Secret" && kind != "ConfigMap" {
+		return object
+	}
+	out, unknown := maps.Clone(object), false
+	delete(out, "sops")
+	for holder, value := range map[string]string{"data": "e30=", "stringData": "{}"} {
+		values, ok := out[holder].(map[string]any)
+		if !ok {
+			continue
+		}
+		values = maps.Clone(values)
+		for key, v := range values {
+			if text, is := v.(string); is && doc.IsEncrypted(text) {
+				values[key] = value
+			}
+		}
+		out[holder] = values
+	}
+	jsonpointer.Walk(out, "", func(_ string, v any) {
+		text, is := v.(string)
+		unknown = unknown || is && doc.IsEncrypted(text)
+	})
+	if unknown {
+		return object
+	}
+	return out
 }
 
 // Served reports whether the cluster's version of Kubernetes serves the kind of an object, or no known version does.
