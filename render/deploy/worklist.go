@@ -37,6 +37,7 @@ type worklist struct {
 	holds      func() map[string]bool                 // see holdsDeployers
 	brings     func() map[string]bool                 // folders whose kustomization includes a remote source or chart, directly or not
 	parted     func() map[gitops.Cluster]bool
+	brought    map[roots.Root]bool // that followBrought has read, with the lock work
 
 	mu        sync.Mutex
 	replaced  map[string]bool // files with objects that a deployment changes, see arrived
@@ -59,7 +60,7 @@ func newWorklist(x *roots.Index, r *render.Renderer, c render.Config) *worklist 
 		limits: gitops.Limits{Source: x.Options().Limits}, holds: sync.OnceValue(x.Deploying.Including),
 		replaced: map[string]bool{}, contests: map[string]bool{}, byPath: map[string][]*Deployment{},
 		byObject: map[written][]*Deployment{}, composed: map[string][]*Deployment{}, byID: map[string]*Deployment{},
-		deploys: map[*Deployment][]*Deployment{}}
+		deploys: map[*Deployment][]*Deployment{}, brought: map[roots.Root]bool{}}
 	w.parted = sync.OnceValue(w.findParted)
 	w.brings = sync.OnceValue(func() map[string]bool {
 		out := map[string]bool{}
@@ -132,14 +133,16 @@ func (w *worklist) followBrought(list []roots.Root) {
 	defer w.work.Unlock()
 	deploying, context := gitops.Kinds()
 	for _, root := range list {
-		if !w.brings()[root.Path] || root.Kind == roots.Folder || root.Kind == roots.Chart || w.holds()[root.Path] {
-			continue
+		one, brings := w.of(root), w.brings()[root.Path] && !w.holds()[root.Path]
+		switch {
+		case !brings || root.Kind == roots.Folder || root.Kind == roots.Chart || w.brought[root]:
+		case one != nil:
+			w.follow([]*Deployment{one}, true)
+		case root.Object == "": // otherwise, only the other tree has the deployment
+			added, _ := w.add(nil, w.rendered(root, deploying).objects, func() []gitops.Object { return w.rendered(root, context).objects })
+			w.follow(added, true)
 		}
-		added := []*Deployment{w.of(root)}
-		if root.Object == "" {
-			added, _ = w.add(nil, w.rendered(root, deploying).objects, func() []gitops.Object { return w.rendered(root, context).objects })
-		}
-		w.follow(added, true)
+		w.brought[root] = true
 	}
 }
 
