@@ -44,11 +44,14 @@ func rule(ctx context.Context, repo *repository) (_ *ruling, err error) {
 		}
 		proposed = out.own.Exceptions
 	}
-	edits := map[string]report.Edit{}
+	var removed func(*engine.Exception) bool
 	if out.after != nil && !repo.change.All {
-		edits = rules.Compare(out.before, out.after).Exceptions
+		removes := rules.Removes(out.before, out.after)
+		removed = func(e *engine.Exception) bool { // settings of the change may only no longer name it
+			return (repo.proposed == nil || repo.trees.Changed(e.Path)) && removes(e)
+		}
 	}
-	out.decision = decide(repo, out.Exceptions, proposed, out.before, out.brought, edits)
+	out.decision = decide(repo, out.Exceptions, proposed, out.before, out.brought, removed)
 	return out, nil
 }
 
@@ -69,10 +72,9 @@ func (r *ruling) tell(out *report.Report, seen map[string]bool) {
 
 // decide decides which exceptions count.
 func decide(repo *repository, merged, proposed []*engine.Exception, before *rules.Sources,
-	brought *rules.Introduced, edits map[string]report.Edit) *exceptions.Decision {
+	brought *rules.Introduced, removed func(*engine.Exception) bool) *exceptions.Decision {
 	return exceptions.Decide(exceptions.Input{
-		Removed: func(e *engine.Exception) bool { return edits[e.ID()] == report.Removed },
-		Merged:  merged, Proposed: proposed, Now: repo.change.Now, Reviews: repo.change.Reviews, Approve: repo.change.Approve,
+		Merged: merged, Proposed: proposed, Removed: removed, Now: repo.change.Now, Reviews: repo.change.Reviews, Approve: repo.change.Approve,
 		Blob: repo.trees.Head.Blob, With: brought.With,
 		Since: func(e *engine.Exception) (time.Time, bool) {
 			own := slices.Contains(proposed, e)
