@@ -199,6 +199,9 @@ func (s *shower) roots(ctx context.Context) ([]report.ListedRoot, error) {
 		return nil, err
 	}
 	set = set.Settled()
+	if s.Show != report.ShowNames {
+		set.Complete()
+	}
 	list := set.List()
 	out := make([]report.ListedRoot, len(list))
 	errs := make([]error, len(list))

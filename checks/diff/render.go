@@ -58,6 +58,7 @@ func (r *Root) Renderings() (was, now *render.Rendering) { return r.was, r.now }
 // Reached lists the roots of either side that the change affects; with All, all roots of the head.
 func (s Sides) Reached() []roots.Root {
 	if s.All {
+		s.Head.Complete()
 		return s.Head.All()
 	}
 	paths, links := s.Trees.Touched()

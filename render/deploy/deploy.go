@@ -103,6 +103,13 @@ func (s *Set) With(config render.Config) *Set {
 	return &other
 }
 
+// Complete also finds what the objects deploy that kustomizations take from remote sources. It renders these kustomizations.
+// Without it, that is known of those that a change reaches (see Between).
+func (s *Set) Complete() {
+	s.found().followExternal()
+	s.found().followBrought(s.all())
+}
+
 // All lists all roots, sorted, including those that objects of Argo CD and Flux deploy. It reads the whole tree, and
 // renders remote charts to find objects that deploy.
 func (s *Set) All() []roots.Root {

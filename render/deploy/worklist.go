@@ -127,22 +127,27 @@ func (w *worklist) followThese(list []*Deployment) (any bool) {
 	return len(list) > 0
 }
 
-// followBrought reads the objects that kustomizations among some roots take from remote sources and charts.
+// followBrought reads the objects that kustomizations among some roots take from remote sources and charts, which renders them.
 func (w *worklist) followBrought(list []roots.Root) {
 	w.work.Lock()
 	defer w.work.Unlock()
 	deploying, context := gitops.Kinds()
-	for _, root := range list {
-		one, brings := w.of(root), w.brings()[root.Path] && !w.holds()[root.Path]
-		switch {
-		case !brings || root.Kind == roots.Folder || root.Kind == roots.Chart || w.brought[root]:
-		case one != nil:
-			w.follow([]*Deployment{one}, true)
-		case root.Object == "": // otherwise, only the other tree has the deployment
-			added, _ := w.add(nil, w.rendered(root, deploying).objects, func() []gitops.Object { return w.rendered(root, context).objects })
-			w.follow(added, true)
+	for list = slices.Clone(list); len(list) > 0; list = list[1:] {
+		root := list[0]
+		if root.Kind == roots.Folder || root.Kind == roots.Chart || !w.brings()[root.Path] || w.holds()[root.Path] || w.brought[root] {
+			continue
 		}
 		w.brought[root] = true
+		var added []*Deployment
+		if one := w.of(root); one != nil {
+			added = w.readRendered(one)
+		} else if root.Object == "" { // otherwise, only the other tree has the deployment
+			added, _ = w.add(nil, w.rendered(root, deploying).objects, func() []gitops.Object { return w.rendered(root, context).objects })
+		}
+		w.follow(added, true)
+		for _, one := range added {
+			list = append(list, one.root())
+		}
 	}
 }
 
@@ -187,6 +192,11 @@ func (w *worklist) followOne(one *Deployment, external bool) []*Deployment {
 	if !holds {
 		return nil
 	}
+	return w.readRendered(one)
+}
+
+// readRendered reads the objects that a deployment renders, and returns what they deploy.
+func (w *worklist) readRendered(one *Deployment) []*Deployment {
 	kinds, context := gitops.Kinds()
 	objects := w.sent(one, kinds)
 	if len(objects) == 0 {
@@ -211,7 +221,7 @@ func (w *worklist) holdsDeployers(one *Deployment, external bool) bool {
 		return external
 	case one.Kind == gitops.ArgoDirectory: // files in other folders are read directly
 		return slices.ContainsFunc(w.below(one), func(p string) bool { return roots.Hidden(p) && one.has(p) })
-	case w.holds()[one.Path], external && w.brings()[one.Path]:
+	case w.holds()[one.Path]:
 		return true
 	case one.Kind != gitops.Flux:
 		return false
