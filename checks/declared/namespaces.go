@@ -66,7 +66,9 @@ func (d *Objects) Exists(ctx context.Context, p *diff.Pair, used bool) bool {
 	own := d.set.Placement(root).Clusters
 	shares := func(other roots.Root) bool {
 		theirs := d.tip.set.Placement(other).Clusters
-		return len(own)+len(theirs) == 0 || slices.ContainsFunc(own, func(c gitops.Cluster) bool { return slices.Contains(theirs, c) })
+		return len(own)+len(theirs) == 0 || slices.ContainsFunc(own, func(c gitops.Cluster) bool {
+			return slices.ContainsFunc(theirs, func(other gitops.Cluster) bool { return c.Whole() == other.Whole() })
+		})
 	}
 	return d.tip.inUse(ctx, name, shares)
 }

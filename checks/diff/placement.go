@@ -56,9 +56,10 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 	return at
 }
 
-// addressed returns a placement with the names of clusters whose address is known, so that the two are the same cluster.
+// addressed returns a placement with the names of clusters whose address is known, so that the two are the same cluster,
+// and without parts of what a generator selects, which an edit of its list shifts.
 func addressed(p deploy.Placement, sets ...*deploy.Set) deploy.Placement {
-	named := report.Mapped(p.Clusters, func(c gitops.Cluster) gitops.Cluster { return deploy.Named(c, sets...) })
+	named := report.Mapped(p.Clusters, func(c gitops.Cluster) gitops.Cluster { return deploy.Named(c.Whole(), sets...) })
 	p.Clusters = report.Union(nil, named)
 	return p
 }

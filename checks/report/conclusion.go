@@ -151,11 +151,11 @@ func (r *Report) title() string {
 	case len(parts) > 0:
 		return strings.Join(parts, ", ")
 	case r.Stats.Policies == 0 && r.Preview.BringsPolicies():
-		return "The base branch has no policies yet: nothing was checked"
+		return "The base branch has no policies yet: only the built-in checks ran"
 	case r.Stats.Policies == 0:
-		return "No policies in this repository: nothing was checked"
+		return "No policies in this repository: only the built-in checks ran"
 	case r.Stats.Policies == r.Stats.MatchNothing:
-		return "All policies match only kinds that do not exist: nothing was checked"
+		return "All policies match only kinds that do not exist: only the built-in checks ran"
 	case r.Same:
 		return "There is nothing to compare: the head changes no file"
 	case r.Stats.Resources == 0 && (r.Preview != nil || len(r.RootChanges) > 0): // policies are deployed, and are no resources to count

@@ -62,15 +62,15 @@ func (w *worklist) chosen() *roots.Index {
 
 // clusterKey is what the clusters of a deployment depend on: its own file and that of the top one, its root, and what it names.
 type clusterKey struct {
-	file, top, from string
-	to              gitops.Cluster
+	file, top, from, part string
+	to                    gitops.Cluster
 }
 
 // reaches lists the clusters that a deployment goes to; none where its object is not deployed. The result is cached per
 // file and root of the object, which many deployments share.
 func (w *worklist) reaches(one *Deployment) []gitops.Cluster {
 	one = one.directed()
-	return w.reached.Get(clusterKey{one.Where.Path, one.top().Where.Path, one.From, one.To}, func() []gitops.Cluster {
+	return w.reached.Get(clusterKey{one.Where.Path, one.top().Where.Path, one.From, one.Part, one.To}, func() []gitops.Cluster {
 		if !w.isLive(one) {
 			return nil
 		}
@@ -91,7 +91,7 @@ func (d *Deployment) directed() *Deployment {
 func (w *worklist) clustersOf(list []*Deployment, passed map[string]bool) (clusters []gitops.Cluster) {
 	for _, one := range list {
 		one = one.directed()
-		own := []gitops.Cluster{one.To}
+		own := []gitops.Cluster{{By: one.To.By, Name: one.To.Name, Part: one.Part}}
 		if one.To == (gitops.Cluster{}) {
 			own = w.clustersOfObject(one, passed)
 		}

@@ -67,7 +67,9 @@ func (r *reader) argoSource(app, s *field, index int) *Problem {
 		Revision: known(s, "targetRevision"), Where: app.position("metadata", "name"), PathWhere: s.position("path"),
 	}
 	d.Namespace, d.NamespaceWhere = known(app, "spec", "destination", "namespace"), app.position("spec", "destination", "namespace")
-	d.Cluster, d.To = r.argoCluster(app.get("spec", "destination"))
+	if d.Cluster, d.To = r.argoCluster(app.get("spec", "destination")); d.To.By == ByGenerator {
+		d.Part = r.part
+	}
 	to := app.get("spec", "destination", "name")
 	if server := app.get("spec", "destination", "server"); server.present() {
 		to = server

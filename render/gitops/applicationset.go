@@ -76,7 +76,7 @@ func (r *reader) applicationSet(root *field) *Problem {
 		r.open.Unknown = r.open.Unknown || !opensPlainly(generator)
 		declares := slices.ContainsFunc(sets, func(s set) bool { return s.others })
 		for _, s := range sets {
-			r.unknown, r.guess = s.needs, s.guess
+			r.unknown, r.guess, r.part = s.needs, s.guess, partOf(generator, s, sets)
 			r.ask(generator, template, spec.get("templatePatch"), s.values)
 			app, err := e.templates.render(template, s)
 			if err == nil {

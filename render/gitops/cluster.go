@@ -14,6 +14,7 @@ import (
 type Cluster struct {
 	By   ClusterBy
 	Name string
+	Part string // ByGenerator: which of the clusters, where a merge generator tells them apart; see partOf
 }
 
 // ClusterBy says what identifies a cluster.
@@ -33,8 +34,11 @@ const (
 // Becomes reports whether a cluster before a change is one after it, as far as is known: the descriptions are equal, or
 // only a generator knows the later one. A cluster that is named later need not be one that a generator selected before.
 func (c Cluster) Becomes(later Cluster) bool {
-	return c == later || c.By != ByGenerator && later.By == ByGenerator
+	return c.Whole() == later.Whole() || c.By != ByGenerator && later.By == ByGenerator
 }
+
+// Whole returns the cluster as one of all that its generator selects.
+func (c Cluster) Whole() Cluster { return Cluster{By: c.By, Name: c.Name} }
 
 // MayBecome is wider than Becomes: a folder may identify a cluster that nothing identified on the other side, or may be
 // inside the other folder.
@@ -46,7 +50,45 @@ func (c Cluster) MayBecome(later Cluster) bool {
 // Apart reports whether two descriptions certainly stand for different clusters: they are of the same kind and differ.
 // If one is a folder in the other, it may be for a part of the same cluster.
 func (c Cluster) Apart(other Cluster) bool {
-	return c.By == other.By && c.By != ByGenerator && c.Name != other.Name && !c.within(other) && !other.within(c)
+	if c.By == ByGenerator {
+		return c.Whole() == other.Whole() && arePartsApart(c.Part, other.Part)
+	}
+	return c.By == other.By && c.Name != other.Name && !c.within(other) && !other.within(c)
+}
+
+// partOf describes the clusters that get a set of a merge generator: those with the merge keys of its override, or all
+// others. It is empty where it is not known that each cluster gets one of the sets.
+func partOf(generator *field, s set, all []set) string {
+	keys := generator.get("merge", "mergeKeys")
+	switch {
+	case !keys.present() || !opensPlainly(generator):
+		return ""
+	case s.key != "":
+		return digest(keys.plain()) + "\n" + s.key
+	case s.rest:
+		part := digest(keys.plain()) + "\n"
+		for _, other := range all {
+			if other.key != "" {
+				part += "\n" + other.key
+			}
+		}
+		return part
+	}
+	return ""
+}
+
+// arePartsApart reports whether two parts of what one generator selects have no cluster in common. After the digest of
+// the merge keys, a part has a line with its values of them, or an empty line and those of all the others.
+func arePartsApart(a, b string) bool {
+	keys, one, _ := strings.Cut(a, "\n")
+	otherKeys, other, _ := strings.Cut(b, "\n")
+	if keys != otherKeys || one == "" || other == "" {
+		return false
+	}
+	excludes := func(rest, one string) bool {
+		return strings.HasPrefix(rest, "\n") && !strings.HasPrefix(one, "\n") && slices.Contains(strings.Split(rest[1:], "\n"), one)
+	}
+	return one[0] != '\n' && other[0] != '\n' && one != other || excludes(one, other) || excludes(other, one)
 }
 
 func (c Cluster) within(other Cluster) bool {
@@ -62,11 +104,11 @@ func (r *reader) argoCluster(to *field) (people string, c Cluster) {
 	case name == "in-cluster", server != "" && ClusterAt(server) == Cluster{}:
 		return "in-cluster", Cluster{}
 	case strings.Contains(people, "{{"), people == "" && to.text("name")+to.text("server") != "":
-		return people, Cluster{ByGenerator, r.choosing}
+		return people, Cluster{By: ByGenerator, Name: r.choosing}
 	case people == "":
 		return "", Cluster{}
 	case name != "":
-		return people, Cluster{ByName, name}
+		return people, Cluster{By: ByName, Name: name}
 	}
 	return people, ClusterAt(server)
 }
@@ -76,7 +118,7 @@ func ClusterAt(server string) Cluster {
 	if server = strings.TrimSuffix(server, "/"); server == "https://kubernetes.default.svc" {
 		return Cluster{}
 	}
-	return Cluster{ByServer, server}
+	return Cluster{By: ByServer, Name: server}
 }
 
 // choosing is a digest of how a generator, or one inside it, selects clusters. Generators with different digests may
@@ -107,7 +149,7 @@ func choosing(generator *field) string {
 func ClusterOfFolder(dir string) Cluster {
 	parts := strings.Split(dir, "/")
 	if i := slices.Index(parts, "clusters"); i >= 0 && i+1 < len(parts) {
-		return Cluster{ByFolder, path.Join(parts[:i+2]...)}
+		return Cluster{By: ByFolder, Name: path.Join(parts[:i+2]...)}
 	}
 	return Cluster{}
 }
@@ -124,7 +166,7 @@ func MayBeClusterOf(p string) (c Cluster, ok bool) {
 	if i+2 == len(parts) {
 		name = strings.TrimSuffix(strings.TrimSuffix(name, ".yaml"), ".yml")
 	}
-	return Cluster{ByFolder, name}, true
+	return Cluster{By: ByFolder, Name: name}, true
 }
 
 // clusterSecrets lists the Secrets that declare clusters to the Argo CD of the current object, sorted by name: those beside

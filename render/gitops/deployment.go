@@ -116,6 +116,7 @@ type Deployment struct {
 	Revision string          // branch, tag or commit as written; empty or HEAD: the default branch
 	Cluster  string          // name or address of the cluster, for messages; may be empty
 	To       Cluster         // the cluster that the object names; the zero value: the cluster that the object is in
+	Part     string          // see Cluster.Part, which To does not have
 	Recreate bool            // resources that cannot be updated are deleted and created again
 	Replace  bool            // resources are replaced where they are not applied: see the method Replaces
 	Applied  bool            // Argo CD applies resources on the server's side: see the method AppliesOnServer
@@ -276,6 +277,7 @@ type reader struct {
 	unknown  *need           // what the current Application depends on that only the cluster has; nil: nothing
 	guess    bool            // only the cluster knows whether the current Application exists
 	choosing string          // see the function choosing
+	part     string          // see partOf
 	needs    map[string]bool // reasons why folders or namespaces of the current ApplicationSet are not known
 	open     Open            // what is open in the current ApplicationSet
 }
@@ -330,6 +332,11 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	// The same object may be in a file twice. If the two differ, the cluster has the one that is applied last. Both
 	// count as deployed, so that neither hides the other. So do two generators that select different clusters.
 	same := func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() && a.To == b.To }
+	for i := 1; i < len(found); i++ {
+		if a, b := &found[i-1], &found[i]; a.Part != b.Part && same(*a, *b) {
+			a.Part, b.Part = "", ""
+		}
+	}
 	found = slices.CompactFunc(found, same)
 	for i := 1; i < len(found); i++ {
 		before := found[i-1]

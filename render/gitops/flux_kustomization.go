@@ -93,7 +93,7 @@ func (r *reader) fluxDeployment(root *field, kind Kind) Deployment {
 	config := cmp.Or(spec.text("kubeConfig", "secretRef", "name"), spec.text("kubeConfig", "configMapRef", "name"))
 	to := Cluster{}
 	if config != "" {
-		to = Cluster{ByConfig, r.object.Namespace + "/" + config + "/" + spec.text("kubeConfig", "secretRef", "key")}
+		to = Cluster{By: ByConfig, Name: r.object.Namespace + "/" + config + "/" + spec.text("kubeConfig", "secretRef", "key")}
 	}
 	people := config
 	if folder := ClusterOfFolder(path.Dir(r.where.Path)); people == "" && folder.Name != "" {
