@@ -67,7 +67,7 @@ func (d *Objects) Exists(ctx context.Context, p *diff.Pair, used bool) bool {
 	shares := func(other roots.Root) bool {
 		theirs := d.tip.set.Placement(other).Clusters
 		return len(own)+len(theirs) == 0 || slices.ContainsFunc(own, func(c gitops.Cluster) bool {
-			return slices.ContainsFunc(theirs, func(other gitops.Cluster) bool { return c.Whole() == other.Whole() })
+			return slices.ContainsFunc(theirs, c.Is)
 		})
 	}
 	return d.tip.inUse(ctx, name, shares)

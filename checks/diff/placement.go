@@ -57,7 +57,7 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 }
 
 // addressed returns a placement with the names of clusters whose address is known, so that the two are the same cluster,
-// and without parts of what a generator selects, which an edit of its list shifts.
+// and without parts: see gitops.Cluster.Is.
 func addressed(p deploy.Placement, sets ...*deploy.Set) deploy.Placement {
 	named := report.Mapped(p.Clusters, func(c gitops.Cluster) gitops.Cluster { return deploy.Named(c.Whole(), sets...) })
 	p.Clusters = report.Union(nil, named)

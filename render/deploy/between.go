@@ -108,7 +108,7 @@ func differing(base, head *Set) map[string]bool {
 	for id, one := range base.found().known() {
 		same := theirs[id]
 		delete(theirs, id)
-		if same == nil || same.Digest() != one.Digest() || !slices.Equal(head.found().reaches(same), base.found().reaches(one)) {
+		if same == nil || same.Digest() != one.Digest() || !slices.EqualFunc(head.found().reaches(same), base.found().reaches(one), gitops.Cluster.Is) {
 			ids[id] = true
 		}
 	}

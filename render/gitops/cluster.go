@@ -34,8 +34,12 @@ const (
 // Becomes reports whether a cluster before a change is one after it, as far as is known: the descriptions are equal, or
 // only a generator knows the later one. A cluster that is named later need not be one that a generator selected before.
 func (c Cluster) Becomes(later Cluster) bool {
-	return c.Whole() == later.Whole() || c.By != ByGenerator && later.By == ByGenerator
+	return c.Is(later) || c.By != ByGenerator && later.By == ByGenerator
 }
+
+// Is reports whether two descriptions are the same, except for the part of what one generator selects. An edit of the
+// generator's list moves clusters from one part to another.
+func (c Cluster) Is(other Cluster) bool { return c.Whole() == other.Whole() }
 
 // Whole returns the cluster as one of all that its generator selects.
 func (c Cluster) Whole() Cluster { return Cluster{By: c.By, Name: c.Name} }
@@ -51,7 +55,7 @@ func (c Cluster) MayBecome(later Cluster) bool {
 // If one is a folder in the other, it may be for a part of the same cluster.
 func (c Cluster) Apart(other Cluster) bool {
 	if c.By == ByGenerator {
-		return c.Whole() == other.Whole() && arePartsApart(c.Part, other.Part)
+		return c.Is(other) && arePartsApart(c.Part, other.Part)
 	}
 	return c.By == other.By && c.Name != other.Name && !c.within(other) && !other.within(c)
 }
