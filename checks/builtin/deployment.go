@@ -29,9 +29,14 @@ func Deployments(ctx context.Context, s *diff.Sides) (pairs []*diff.Pair, not []
 		old, known := before(p)
 		known = known && !s.All
 		reason := strings.TrimSuffix(p.Message, " ("+p.Object.String()+")") // the report names the object already
+		var missing gitops.Override
+		compares := func() (ok bool) {
+			ok, missing = s.Trees.Head.Roots.Compares(ctx, s.Trees.Base.Roots, p, old)
+			return ok
+		}
 		switch {
 		case known && old.State == p.State && old.Path == p.Path:
-		case known && s.Trees.Head.Roots.Compares(ctx, s.Trees.Base.Roots, p, old):
+		case known && compares():
 		case p.Cause == gitops.Suspicious:
 			advice = append(advice, report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
 		case !known && s.Takes(p.Error, p.Lacks && s.Trees.Base.Roots.IsDeployer(p.Object)):
@@ -39,6 +44,9 @@ func Deployments(ctx context.Context, s *diff.Sides) (pairs []*diff.Pair, not []
 			pairs = append(pairs, pairOf(p))
 		case p.Cause == gitops.Broken && !known:
 			pairs = append(pairs, pairOf(p))
+		case missing.Folder != "":
+			not = append(not, report.NotChecked{Root: p.Object.Root(), Path: missing.Where.Path, Line: missing.Where.Line,
+				Reason: missing.Folder + " does not exist, so the Application that deploys it fails if there is such a cluster", Changed: true})
 		default:
 			not = append(not, report.NotChecked{Root: p.Object.Root(), Path: p.Path, Line: p.Line, Reason: reason,
 				Changed: known && old.State != p.State})

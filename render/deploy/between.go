@@ -266,52 +266,54 @@ func (s *Set) Problems() []gitops.Problem {
 
 // Compares reports whether all that a change can do to the Applications of an ApplicationSet is rendered on both sides,
 // although the problems of the object, old in the tree before, say that only the cluster knows which of them exist. It
-// is false if a cluster may newly get what was deployed to others before.
-func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem) bool {
+// is false if a cluster may newly get what was deployed to others before, or an Application the folder missing, which does
+// not exist.
+func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem) (ok bool, missing gitops.Override) {
 	open, was := now.Open, old.Open
 	if open == nil || was == nil || open.Unknown || was.Unknown || open.Choice != was.Choice ||
 		was.Others > open.Others {
-		return false
+		return false, missing
 	}
 	for _, one := range s.ByObject(now.Object) {
 		same := func(other *Deployment) bool { return other.Object == now.Object }
 		if at := before.found().at(one.Path); len(at) > 0 && !slices.ContainsFunc(at, same) {
-			return false
+			return false, missing
 		}
 	}
 	for _, one := range before.ByObject(old.Object) {
 		if !one.Certain && open.Others == was.Others && !s.selects(one) { // see IsUnseen
-			return false
+			return false, missing
 		}
 	}
 	if s.deploysFurther(ctx, now.Object, before) || before.deploysFurther(ctx, old.Object, s) {
-		return false
+		return false, missing
 	}
 	for _, own := range open.Own {
 		previous, had := was.Override(own.Key)
+		previous.Where = own.Where
 		if had && previous != own && was.Alike(previous) {
-			return false
+			return false, missing
 		}
 		previous.How = own.How // this is compared
 		switch {
 		case had && previous == own:
 		case own.Exists && len(before.found().at(own.Folder)) > 0:
-			return false
+			return false, missing
 		case own.Rest: // what it adds and removes is compared
 		case !own.Exists && !previous.Exists && s.brings(before, now, own.Name): // the cluster is another overlay's
 		case !own.Exists && !s.generates(now, own.Name):
-			return false
+			return false, own
 		case !had && !(own.Exists || before.generates(old, own.Name)) && !before.replaces(ctx, old.Object, "", before, was):
-			return false
+			return false, missing
 		case !had && own.Exists && !s.replaces(ctx, now.Object, own.Folder, before, was):
-			return false
+			return false, missing
 		}
 	}
 	return !slices.ContainsFunc(was.Own, func(previous gitops.Override) bool {
 		_, has := open.Override(previous.Key)
 		gone := !has && (previous.Exists || !s.generates(now, previous.Name) && !before.brings(s, old, previous.Name))
 		return !has && was.Alike(previous) || gone && !s.replaces(ctx, now.Object, "", s, open)
-	})
+	}), missing
 }
 
 // ByObject lists the deployments of an object.

@@ -148,7 +148,7 @@ func opensPlainly(generator *field) bool {
 // opens notes an Application of a generator that needs the cluster. index is that of the generator.
 func (r *reader) opens(app *field, s set, index int) {
 	own := Override{Key: fmt.Sprintf("%s %d %s", r.from, index, s.key), Rest: s.key == "", Name: known(app, "metadata", "name"),
-		How: digest(app.get("spec", "source"), app.get("spec", "destination"))}
+		How: digest(app.get("spec", "source"), app.get("spec", "destination")), Where: s.from()}
 	source := app.get("spec", "source")
 	dir, ok := tree.Clean(source.text("path"))
 	switch {

@@ -57,6 +57,7 @@ type Override struct {
 	Folder string // of the Application, in this repository; empty if it has other sources, or several
 	Exists bool   // the folder does
 	How    string // a digest of how the Application deploys it
+	Where  Position
 }
 
 // Alike reports whether another Application deploys the same folder, and neither their names nor the order of their generators
