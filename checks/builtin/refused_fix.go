@@ -9,6 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render"
 )
@@ -26,23 +27,49 @@ func (f *apiFacts) fixRefused(ctx context.Context, s Deployed, pointer string) (
 	if !slices.ContainsFunc(said.Refused, func(v schema.Violation) bool { return v.Pointer == pointer }) {
 		return out // a declared object has something against it, which no change is tried against
 	}
+	was := slices.DeleteFunc(slices.Concat(said.Refused, said.Fixed), func(v schema.Violation) bool { return v.Pointer == pointer })
 	for _, change := range candidates(s, pointer) {
-		fixed, ok := change.Apply(s.applied(s.Resource))
-		if !ok {
-			continue
-		}
-		tried := s
-		tried.Resource, tried.said = render.NewResource(fixed, nil), nil
-		now := f.asked(ctx, tried)
-		was := slices.Concat(said.Refused, said.Fixed)
-		if !slices.ContainsFunc(slices.Concat(now.Refused, now.Fixed), func(v schema.Violation) bool {
-			return v.Pointer == pointer || !slices.ContainsFunc(was, func(w schema.Violation) bool { return w.Pointer == v.Pointer })
-		}) {
+		if f.takes(ctx, s, change, was) {
 			out.Change = &change
 			return out
 		}
 	}
 	return out
+}
+
+// takes reports whether a change can be made, and the API server then has nothing against the object but what it had before.
+func (f *apiFacts) takes(ctx context.Context, s Deployed, change engine.Change, was []schema.Violation) bool {
+	fixed, ok := change.Apply(s.applied(s.Resource))
+	if !ok {
+		return false
+	}
+	s.Resource, s.said = render.NewResource(fixed, nil), nil
+	now := f.asked(ctx, s)
+	return !slices.ContainsFunc(slices.Concat(now.Refused, now.Fixed), func(v schema.Violation) bool {
+		return !slices.ContainsFunc(was, func(w schema.Violation) bool { return w.Pointer == v.Pointer })
+	})
+}
+
+// DropRefused removes the changes of an object which the API server refuses, of those that rules suggest. Those in which a
+// person has to choose a value stay, and without the check that asks the API server, all of them.
+func DropRefused(ctx context.Context, checks []Check, s Deployed, suggested []map[string]engine.SuggestedFix) {
+	i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == Refused })
+	if i < 0 {
+		return
+	}
+	f := checks[i].apis
+	s.said = new(answer)
+	for _, of := range suggested {
+		for field, one := range of {
+			if one.Change == nil || strings.Contains(fmt.Sprint(one.Change.Value), explain.Placeholder) {
+				continue
+			}
+			if said := f.asked(ctx, s); !f.takes(ctx, s, *one.Change, slices.Concat(said.Refused, said.Fixed)) {
+				one.Change = nil
+				of[field] = one
+			}
+		}
+	}
 }
 
 // scalar is a value that fits into a line, "" for others.

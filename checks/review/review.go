@@ -386,7 +386,9 @@ func (v *Reviewer) advise(ctx, was context.Context, a *Answer, request admission
 	request.Object = a.Object()
 	rules := v.Effective
 	a.advice = rules.SuggestFixes(ctx, &request, policies(a.Results))
-	for i, of := range builtin.Fixes(ctx, v.Checks, mutated(ctx, rules, builtin.DeployedOf(a.Pair), &request), a.Results) {
+	deployed := mutated(ctx, rules, builtin.DeployedOf(a.Pair), &request)
+	builtin.DropRefused(ctx, v.Checks, deployed, a.advice)
+	for i, of := range builtin.Fixes(ctx, v.Checks, deployed, a.Results) {
 		if of != nil {
 			a.advice[i] = of
 		}
