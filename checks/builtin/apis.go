@@ -35,7 +35,7 @@ func apis() []switchable {
 				return f.apis.asOf(ctx).violations(ctx, look, s)
 			}
 			if info.Name == Refused {
-				check.Fix = f.apis.fixRefused
+				check.Fix, check.Removed = f.apis.fixRefused, f.apis.undefined
 			}
 			return check
 		}}

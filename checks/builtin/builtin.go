@@ -30,6 +30,8 @@ type Check struct {
 	Info
 	// Violations returns the violations of an object.
 	Violations func(ctx context.Context, s Deployed) []Violation
+	// Removed returns the violations of a deletion; s has only Old. Nil: none ever is.
+	Removed func(ctx context.Context, s Deployed) []Violation
 	// Fix returns a fix for the violation at a pointer, if one is known. Nil: it never is.
 	Fix func(ctx context.Context, s Deployed, pointer string) engine.SuggestedFix
 
@@ -38,9 +40,9 @@ type Check struct {
 
 // Deployed is a deployed object that is checked.
 type Deployed struct {
-	*render.Resource
-	Old  *render.Resource // the object before the change; nil if it is new
-	Root roots.Root       // what deploys it
+	*render.Resource                  // nil if it is deleted
+	Old              *render.Resource // the object before the change; nil if it is new
+	Root             roots.Root       // what deploys it
 
 	Replaced *render.Resource // the object that its deployer deletes to create it; nil if there is none
 
@@ -55,7 +57,11 @@ type Deployed struct {
 
 // DeployedOf returns the object of a pair after the change.
 func DeployedOf(p *diff.Pair) Deployed {
-	return Deployed{Resource: p.New, Old: p.Earlier(), Root: p.Root, Updated: p.Operation == admission.Update,
+	old := p.Earlier()
+	if p.Operation == admission.Delete {
+		old = p.Old
+	}
+	return Deployed{Resource: p.New, Old: old, Root: p.Root, Updated: p.Operation == admission.Update,
 		Recreate: p.Recreate, Replaced: p.Replaced}
 }
 
@@ -234,7 +240,14 @@ func Results(ctx context.Context, checks []Check, s Deployed, rules *engine.Eval
 	var out []engine.Result
 	s.said = new(answer)
 	for _, c := range checks {
-		violations := c.Violations(ctx, s)
+		find := c.Violations
+		if s.Resource == nil {
+			find = c.Removed
+		}
+		if find == nil {
+			continue
+		}
+		violations := find(ctx, s)
 		if len(violations) == 0 {
 			continue
 		}

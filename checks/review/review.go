@@ -234,13 +234,16 @@ func refusesChange(results, created []engine.Result) func(engine.Result) bool {
 	}
 }
 
-// look runs the built-in checks. They find nothing in a deletion.
+// look runs the built-in checks.
 func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, s builtin.Deployed,
 	request *admission.Request) []engine.Result {
-	if s.Resource == nil || len(v.Checks) == 0 {
+	if s.Resource == nil && s.Old == nil || len(v.Checks) == 0 {
 		return nil
 	}
-	return builtin.Results(ctx, v.Checks, mutated(ctx, rules, s, request), rules, request)
+	if s.Resource != nil {
+		s = mutated(ctx, rules, s, request)
+	}
+	return builtin.Results(ctx, v.Checks, s, rules, request)
 }
 
 // mutated returns a deployed object as the rules mutate it for a request.
