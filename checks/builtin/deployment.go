@@ -24,7 +24,16 @@ import (
 func Deployments(ctx context.Context, s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, advice []report.Problem) {
 	of := func(set *deploy.Set) []gitops.Problem { return append(set.Problems(), set.Twins()...) }
 	now := of(s.Trees.Head.Roots)
-	before := knownProblems(of(s.Trees.Base.Roots), now)
+	earlier := of(s.Trees.Base.Roots)
+	before := knownProblems(earlier, now)
+	// An ApplicationSet that is new where it is; another overlay may have one of the same name. It must name clusters in a list:
+	// otherwise, only the cluster knows whether it deploys anything.
+	isNew := func(p gitops.Problem) bool {
+		here := func(from, path string) bool { return from == p.From && (from != "" || path == p.Path) }
+		return !s.All && p.Open != nil && slices.ContainsFunc(p.Open.Own, func(own gitops.Override) bool { return !own.Rest }) &&
+			!slices.ContainsFunc(earlier, func(old gitops.Problem) bool { return old.Object == p.Object && here(old.From, old.Path) }) &&
+			!slices.ContainsFunc(s.Trees.Base.Roots.ByObject(p.Object), func(one *deploy.Deployment) bool { return here(one.From, one.Where.Path) })
+	}
 	for _, p := range now {
 		old, known := before(p)
 		known = known && !s.All
@@ -36,7 +45,7 @@ func Deployments(ctx context.Context, s *diff.Sides) (pairs []*diff.Pair, not []
 		}
 		switch {
 		case known && old.State == p.State && old.Path == p.Path:
-		case known && compares():
+		case (known || isNew(p)) && compares():
 		case p.Cause == gitops.Suspicious:
 			advice = append(advice, report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
 		case !known && s.Takes(p.Error, p.Lacks && s.Trees.Base.Roots.IsDeployer(p.Object)):
@@ -52,7 +61,7 @@ func Deployments(ctx context.Context, s *diff.Sides) (pairs []*diff.Pair, not []
 				Changed: known && old.State != p.State})
 		}
 	}
-	for _, old := range of(s.Trees.Base.Roots) {
+	for _, old := range earlier {
 		list := s.Trees.Head.Roots.ByObject(old.Object)
 		if s.All || old.Cause != gitops.ClusterOnly || len(list) == 0 || len(s.Trees.Base.Roots.ByObject(old.Object)) > 0 {
 			continue

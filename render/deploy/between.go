@@ -267,9 +267,12 @@ func (s *Set) Problems() []gitops.Problem {
 // Compares reports whether all that a change can do to the Applications of an ApplicationSet is rendered on both sides,
 // although the problems of the object, old in the tree before, say that only the cluster knows which of them exist. It
 // is false if a cluster may newly get what was deployed to others before, or an Application the folder missing, which does
-// not exist.
+// not exist. The zero value of old is for an ApplicationSet that the tree before does not have.
 func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem) (ok bool, missing gitops.Override) {
 	open, was := now.Open, old.Open
+	if open != nil && old.Object == (gitops.Reference{}) {
+		was = &gitops.Open{Choice: open.Choice}
+	}
 	if open == nil || was == nil || open.Unknown || was.Unknown || open.Choice != was.Choice ||
 		was.Others > open.Others {
 		return false, missing
@@ -297,9 +300,9 @@ func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem
 		previous.How = own.How // this is compared
 		switch {
 		case had && previous == own:
-		case own.Exists && len(before.found().at(own.Folder)) > 0:
+		case own.Exists && len(before.found().at(own.Folder)) > 0 && !s.deploysNothing(ctx, now.Object, own.Folder):
 			return false, missing
-		case own.Rest: // what it adds and removes is compared
+		case own.Rest && (had || own.Exists): // what it adds and removes is compared
 		case !own.Exists && !previous.Exists && s.brings(before, now, own.Name): // the cluster is another overlay's
 		case !own.Exists && !s.generates(now, own.Name):
 			return false, own
@@ -382,6 +385,12 @@ func (s *Set) replaces(ctx context.Context, object gitops.Reference, folder stri
 		ok = ok && known
 	}
 	return ok
+}
+
+// deploysNothing reports whether a folder certainly has no resource for an object to deploy.
+func (s *Set) deploysNothing(ctx context.Context, object gitops.Reference, folder string) bool {
+	list, known := s.deployed(ctx, object, folder)
+	return known && len(list) == 0
 }
 
 // deployed returns the identities of the resources that an object deploys from a folder. ok is false where some are not
