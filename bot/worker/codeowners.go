@@ -44,37 +44,14 @@ func ParseCodeOwners(data []byte) *CodeOwners {
 // ownerPattern is @user, @org/team or an address.
 var ownerPattern = regexp.MustCompile(`^(@[A-Za-z0-9][A-Za-z0-9_-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?|[^@\s]+@[^@\s]+)$`)
 
+// ownersWord matches what stands between blanks that are not escaped.
+var ownersWord = regexp.MustCompile(`(?s)(?:\\.?|[^ \t\\])+`)
+
 // ownersWords splits a line at blanks that are not escaped, up to a comment.
 func ownersWords(line string) []string {
-	var words []string
-	var word strings.Builder
-	escaped, inside := false, false
-	for _, r := range line {
-		switch {
-		case escaped:
-			word.WriteRune('\\')
-			word.WriteRune(r)
-			escaped = false
-		case r == '\\':
-			escaped, inside = true, true
-		case r == ' ' || r == '\t':
-			if inside {
-				words = append(words, word.String())
-				word.Reset()
-				inside = false
-			}
-		case r == '#' && !inside:
-			return words
-		default:
-			word.WriteRune(r)
-			inside = true
-		}
-	}
-	if escaped {
-		word.WriteRune('\\')
-	}
-	if inside {
-		words = append(words, word.String())
+	words := ownersWord.FindAllString(line, -1)
+	if i := slices.IndexFunc(words, func(w string) bool { return w[0] == '#' }); i >= 0 {
+		return words[:i]
 	}
 	return words
 }
