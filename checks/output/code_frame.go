@@ -43,7 +43,7 @@ func frame(excerpt map[int]string, s span, width int, p painter) []string {
 	single := s.startLine == s.endLine
 	marked := cells(excerpt[s.startLine])
 	from, to := 0, len(marked)
-	switch hidden := hiddenAt(marked); {
+	switch hidden := hiddenAt(excerpt[s.startLine]); {
 	case !single || s.start == 0, hidden >= 0 && hidden < s.start-1: // or the file was edited, so the columns no longer match
 		for from < to && strings.TrimSpace(marked[from].text) == "" {
 			from++
@@ -88,17 +88,12 @@ func frame(excerpt map[int]string, s span, width int, p painter) []string {
 }
 
 // hiddenAt returns the column of the first mask in a line; -1 if there is none.
-func hiddenAt(line []cell) int {
-	for i := range line {
-		n := 0
-		for n < len(report.Hidden) && i+n < len(line) && line[i+n].text == report.Hidden[n:n+1] {
-			n++
-		}
-		if n == len(report.Hidden) {
-			return i
-		}
+func hiddenAt(line string) int {
+	i := strings.Index(line, report.Hidden)
+	if i < 0 {
+		return -1
 	}
-	return -1
+	return utf8.RuneCountInString(line[:i])
 }
 
 // cell is one character of a source line as it is shown.
