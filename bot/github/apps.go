@@ -11,28 +11,24 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Installations returns the accounts that installed the App, suspended ones included.
 func (a *Client) Installations(ctx context.Context) ([]forge.Installation, error) {
-	var all []forge.Installation
-	err := a.pages(ctx, "installations", func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+	return pages(a, "installations", func(o gh.ListOptions) ([]forge.Installation, *gh.Response, error) {
 		list, resp, err := a.asApp.Apps.ListInstallations(ctx, &o)
-		for _, i := range list {
-			all = append(all, forge.Installation{ID: i.GetID(), Account: i.GetAccount().GetLogin(),
-				Suspended: !i.GetSuspendedAt().IsZero()})
-		}
-		return resp, err
+		return report.Mapped(list, func(i *gh.Installation) forge.Installation {
+			return forge.Installation{ID: i.GetID(), Account: i.GetAccount().GetLogin(), Suspended: !i.GetSuspendedAt().IsZero()}
+		}), resp, err
 	})
-	return all, err
 }
 
 // Repositories returns the repositories of an installation that can be checked. It leaves out archived and disabled
 // ones, which accept no check runs.
 func (a *Client) Repositories(ctx context.Context, installation int64) ([]forge.Repo, error) {
-	var all []forge.Repo
-	err := a.pages(ctx, "repositories of installation "+strconv.FormatInt(installation, 10),
-		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+	return pages(a, "repositories of installation "+strconv.FormatInt(installation, 10),
+		func(o gh.ListOptions) (all []forge.Repo, _ *gh.Response, _ error) {
 			list, resp, err := a.installed(installation).client.Apps.ListRepos(ctx, &o)
 			if err == nil {
 				for _, r := range list.Repositories {
@@ -42,9 +38,8 @@ func (a *Client) Repositories(ctx context.Context, installation int64) ([]forge.
 					}
 				}
 			}
-			return resp, err
+			return all, resp, err
 		})
-	return all, err
 }
 
 // deliveryPages limits the search for failed deliveries: 2,000 deliveries.

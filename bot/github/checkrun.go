@@ -21,32 +21,27 @@ func (a *Client) CheckRuns(ctx context.Context, repo forge.Repo, headSHA string)
 	if err != nil {
 		return nil, err
 	}
-	runs := make([]forge.CheckRun, 0, len(found))
-	for _, r := range found {
-		runs = append(runs, forge.CheckRun{
+	return report.Mapped(found, func(r *gh.CheckRun) forge.CheckRun {
+		return forge.CheckRun{
 			ID: r.GetID(), Part: partOf(r.GetName()), HeadSHA: r.GetHeadSHA(), Status: r.GetStatus(),
 			Conclusion: r.GetConclusion(), ExternalID: r.GetExternalID(),
 			DetailsURL: r.GetDetailsURL(), StartedAt: r.GetStartedAt().Time, CompletedAt: r.GetCompletedAt().Time,
 			Title: r.GetOutput().GetTitle(), Summary: r.GetOutput().GetSummary(), Text: r.GetOutput().GetText(),
-		})
-	}
-	return runs, nil
+		}
+	}), nil
 }
 
 func (a *Client) runsOf(ctx context.Context, repo forge.Repo, headSHA string) ([]*gh.CheckRun, error) {
 	what := "check runs of commit " + headSHA + " of " + repo.String()
-	var all []*gh.CheckRun
-	err := a.pages(ctx, what, func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+	all, err := pages(a, what, func(o gh.ListOptions) ([]*gh.CheckRun, *gh.Response, error) {
 		list, resp, err := a.of(repo).Checks.ListCheckRunsForRef(ctx, repo.Owner, repo.Name, headSHA,
 			&gh.ListCheckRunsOptions{Filter: gh.String("all"), AppID: gh.Int64(a.id), ListOptions: o})
-		if err == nil {
-			for _, r := range list.CheckRuns {
-				if r.GetApp().GetID() == a.id && r.GetName() == nameOf(partOf(r.GetName())) {
-					all = append(all, r)
-				}
-			}
+		if err != nil {
+			return nil, resp, err
 		}
-		return resp, err
+		return report.Kept(list.CheckRuns, func(r *gh.CheckRun) bool {
+			return r.GetApp().GetID() == a.id && r.GetName() == nameOf(partOf(r.GetName()))
+		}), resp, nil
 	})
 	if unprocessable(err) { // "No commit found for SHA"
 		return nil, &forge.Gone{What: "commit " + headSHA + " of " + repo.String(), Err: err}

@@ -13,6 +13,7 @@ import (
 	gh "github.com/google/go-github/v62/github"
 
 	"github.com/lintel-bot/lintel/bot/forge"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const (
@@ -23,22 +24,21 @@ const (
 	listedCommits = 250
 )
 
-// pages fetches all pages of a list. fetch appends one page and returns the response. A list of more than maxPages
-// pages is a *TooMany.
-func (a *Client) pages(ctx context.Context, what string,
-	fetch func(context.Context, gh.ListOptions) (*gh.Response, error)) error {
+// pages returns a list of which fetch returns one page. A list of more than maxPages pages is a *TooMany.
+func pages[T any](a *Client, what string, fetch func(gh.ListOptions) ([]T, *gh.Response, error)) (all []T, _ error) {
 	options := gh.ListOptions{PerPage: pageSize}
 	for range maxPages {
-		resp, err := fetch(ctx, options)
+		page, resp, err := fetch(options)
+		all = append(all, page...)
 		if err != nil {
-			return a.classify(what, err)
+			return all, a.classify(what, err)
 		}
 		if resp.NextPage == 0 {
-			return nil
+			return all, nil
 		}
 		options.Page = resp.NextPage
 	}
-	return &forge.TooMany{What: what, Limit: maxPages * pageSize}
+	return all, &forge.TooMany{What: what, Limit: maxPages * pageSize}
 }
 
 // PullRequest returns the present state of a pull request. BaseSHA is the present tip of the base branch; GitHub's pull
@@ -52,7 +52,7 @@ func (a *Client) PullRequest(ctx context.Context, repo forge.Repo, number int) (
 	}
 	pr := pullRequest(p)
 	if pr.BaseRef == "" {
-		return pr, nil
+		return &pr, nil
 	}
 	sha, err := a.Branch(ctx, repo, pr.BaseRef)
 	switch {
@@ -61,7 +61,7 @@ func (a *Client) PullRequest(ctx context.Context, repo forge.Repo, number int) (
 	case !forge.IsGone(err):
 		return nil, err
 	}
-	return pr, nil
+	return &pr, nil
 }
 
 // Branch returns the commit at the tip of a branch. If the branch does not exist, the error is a *Gone.
@@ -83,9 +83,7 @@ func (a *Client) Branch(ctx context.Context, repo forge.Repo, name string) (stri
 func (a *Client) MergeGroups(ctx context.Context, repo forge.Repo, base string, number int) (heads []string, _ error) {
 	refs, _, err := a.of(repo).Git.ListMatchingRefs(ctx, repo.Owner, repo.Name, &gh.ReferenceListOptions{
 		Ref: fmt.Sprintf("heads/%s%s/pr-%d-", queuePrefix, base, number)})
-	for _, ref := range refs {
-		heads = append(heads, ref.GetObject().GetSHA())
-	}
+	heads = report.Mapped(refs, func(r *gh.Reference) string { return r.GetObject().GetSHA() })
 	return heads, a.classify("merge groups of "+repo.String(), err)
 }
 
@@ -99,9 +97,9 @@ func (a *Client) Repository(ctx context.Context, repo forge.Repo) (*forge.Settin
 		DefaultBranch: r.GetDefaultBranch(), Archived: r.GetArchived() || r.GetDisabled()}, nil
 }
 
-func pullRequest(p *gh.PullRequest) *forge.PullRequest {
+func pullRequest(p *gh.PullRequest) forge.PullRequest {
 	head, base := p.GetHead(), p.GetBase()
-	return &forge.PullRequest{
+	return forge.PullRequest{
 		Number: p.GetNumber(), State: p.GetState(), Title: p.GetTitle(), Author: p.GetUser().GetLogin(),
 		BaseRef: base.GetRef(), BaseSHA: base.GetSHA(), HeadRef: head.GetRef(), HeadSHA: head.GetSHA(),
 		HeadRepo: head.GetRepo().GetFullName(),
@@ -118,12 +116,8 @@ func (a *Client) PullRequestsOfCommit(ctx context.Context, repo forge.Repo, sha 
 	if err != nil {
 		return nil, err
 	}
-	var numbers []int
-	for _, p := range open {
-		if p.HeadSHA == sha {
-			numbers = append(numbers, p.Number)
-		}
-	}
+	open = report.Kept(open, func(p forge.PullRequest) bool { return p.HeadSHA == sha })
+	numbers := report.Mapped(open, func(p forge.PullRequest) int { return p.Number })
 	slices.Sort(numbers)
 	return numbers, nil
 }
@@ -131,30 +125,23 @@ func (a *Client) PullRequestsOfCommit(ctx context.Context, repo forge.Repo, sha 
 // OpenPullRequests returns the open pull requests into a branch, or all if base is empty, oldest first. BaseSHA is from
 // GitHub's list, and may be older than the tip of the base branch.
 func (a *Client) OpenPullRequests(ctx context.Context, repo forge.Repo, base string) ([]forge.PullRequest, error) {
-	var all []forge.PullRequest
-	err := a.pages(ctx, "open pull requests of "+repo.String(),
-		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+	return pages(a, "open pull requests of "+repo.String(),
+		func(o gh.ListOptions) ([]forge.PullRequest, *gh.Response, error) {
 			list, resp, err := a.of(repo).PullRequests.List(ctx, repo.Owner, repo.Name,
 				&gh.PullRequestListOptions{State: "open", Base: base, Sort: "created", Direction: "asc", ListOptions: o})
-			for _, p := range list {
-				all = append(all, *pullRequest(p))
-			}
-			return resp, err
+			return report.Mapped(list, pullRequest), resp, err
 		})
-	return all, err
 }
 
 // Reviews returns all reviews of a pull request, oldest first. Reviews of deleted accounts have no user.
 func (a *Client) Reviews(ctx context.Context, repo forge.Repo, number int) ([]forge.Review, error) {
-	var all []forge.Review
-	err := a.pages(ctx, fmt.Sprintf("reviews of pull request %d of %s", number, repo),
-		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+	all, err := pages(a, fmt.Sprintf("reviews of pull request %d of %s", number, repo),
+		func(o gh.ListOptions) ([]forge.Review, *gh.Response, error) {
 			list, resp, err := a.of(repo).PullRequests.ListReviews(ctx, repo.Owner, repo.Name, number, &o)
-			for _, r := range list {
-				all = append(all, forge.Review{User: r.GetUser().GetLogin(), State: strings.ToUpper(r.GetState()),
-					CommitSHA: r.GetCommitID(), Submitted: r.GetSubmittedAt().Time})
-			}
-			return resp, err
+			return report.Mapped(list, func(r *gh.PullRequestReview) forge.Review {
+				return forge.Review{User: r.GetUser().GetLogin(), State: strings.ToUpper(r.GetState()),
+					CommitSHA: r.GetCommitID(), Submitted: r.GetSubmittedAt().Time}
+			}), resp, err
 		})
 	if err != nil {
 		return nil, err
@@ -180,10 +167,10 @@ func (a *Client) Commits(ctx context.Context, repo forge.Repo, number int) (map[
 		}
 	}
 	what := fmt.Sprintf("commits of pull request %d of %s", number, repo)
-	err := a.pages(ctx, what, func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+	_, err := pages(a, what, func(o gh.ListOptions) ([]string, *gh.Response, error) {
 		list, resp, err := a.of(repo).PullRequests.ListCommits(ctx, repo.Owner, repo.Name, number, &o)
 		add(list)
-		return resp, err
+		return nil, resp, err
 	})
 	if err != nil {
 		return nil, err
@@ -193,13 +180,13 @@ func (a *Client) Commits(ctx context.Context, repo forge.Repo, number int) (map[
 		if err != nil {
 			return nil, a.classify(what, err)
 		}
-		err = a.pages(ctx, what, func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+		_, err = pages(a, what, func(o gh.ListOptions) ([]string, *gh.Response, error) {
 			c, resp, err := a.of(repo).Repositories.CompareCommits(ctx, repo.Owner, repo.Name, p.GetBase().GetSHA(),
 				p.GetHead().GetSHA(), &o)
 			if err == nil {
 				add(c.Commits)
 			}
-			return resp, err
+			return nil, resp, err
 		})
 		if err != nil {
 			return nil, err

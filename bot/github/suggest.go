@@ -84,27 +84,28 @@ var hunk = regexp.MustCompile(`(?m)^@@ -[0-9,]+ \+([0-9]+)(?:,([0-9]+))? @@`)
 
 // shown returns the suggestions whose lines are on the page of changes, since GitHub accepts comments only there.
 func (a *Client) shown(ctx context.Context, repo forge.Repo, number int, list []report.Replacement,
-) (out []report.Replacement, _ error) {
-	type lines struct{ from, to int }
-	hunks := map[string][]lines{}
-	err := a.pages(ctx, fmt.Sprintf("files of pull request %d of %s", number, repo),
-		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+) ([]report.Replacement, error) {
+	type lines struct {
+		path     string
+		from, to int
+	}
+	hunks, err := pages(a, fmt.Sprintf("files of pull request %d of %s", number, repo),
+		func(o gh.ListOptions) (hunks []lines, _ *gh.Response, _ error) {
 			files, resp, err := a.of(repo).PullRequests.ListFiles(ctx, repo.Owner, repo.Name, number, &o)
 			for _, f := range files {
 				for _, m := range hunk.FindAllStringSubmatch(f.GetPatch(), -1) {
 					from, _ := strconv.Atoi(m[1])
 					count, _ := strconv.Atoi(cmp.Or(m[2], "1"))
-					hunks[f.GetFilename()] = append(hunks[f.GetFilename()], lines{from, from + count - 1})
+					hunks = append(hunks, lines{f.GetFilename(), from, from + count - 1})
 				}
 			}
-			return resp, err
+			return hunks, resp, err
 		})
-	for _, s := range list {
-		if slices.ContainsFunc(hunks[s.Path], func(h lines) bool { return h.from <= s.StartLine && s.EndLine <= h.to }) {
-			out = append(out, s)
-		}
-	}
-	return out, err
+	return report.Kept(list, func(s report.Replacement) bool {
+		return slices.ContainsFunc(hunks, func(h lines) bool {
+			return h.path == s.Path && h.from <= s.StartLine && s.EndLine <= h.to
+		})
+	}), err
 }
 
 // suggested is a posted suggestion of the App.
@@ -122,13 +123,10 @@ func (p suggested) is(s report.Replacement, body string) bool {
 
 // suggested lists the suggestions of the App on a pull request.
 func (a *Client) suggested(ctx context.Context, repo forge.Repo, number int) (list []suggested, _ error) {
-	var all []*gh.PullRequestComment
 	what := fmt.Sprintf("comments on lines of pull request %d of %s", number, repo)
-	err := a.pages(ctx, what, func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
-		comments, resp, err := a.of(repo).PullRequests.ListComments(ctx, repo.Owner, repo.Name, number,
+	all, err := pages(a, what, func(o gh.ListOptions) ([]*gh.PullRequestComment, *gh.Response, error) {
+		return a.of(repo).PullRequests.ListComments(ctx, repo.Owner, repo.Name, number,
 			&gh.PullRequestListCommentsOptions{ListOptions: o})
-		all = append(all, comments...)
-		return resp, err
 	})
 	if err != nil || !slices.ContainsFunc(all, func(c *gh.PullRequestComment) bool { return markOf(c.GetBody()) != "" }) {
 		return nil, err
