@@ -38,11 +38,7 @@ func NewAlarm(jobs Publisher, now func() time.Time, after func(time.Duration) <-
 }
 
 // Set requests a check of a key at a time; the zero time cancels the request. Only the last time set for a key counts.
-// A nil alarm does nothing.
 func (a *Alarm) Set(key store.Key, repo forge.Repo, at time.Time) {
-	if a == nil {
-		return
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if at.IsZero() {

@@ -125,7 +125,7 @@ func TestApprovalsAtTheStandIn(t *testing.T) {
 		}
 		in := &report.Inspection{Exceptions: []report.Exception{{Path: "exceptions/e.yaml", Blob: blob, State: "pending"}},
 			Approvers: report.Approvers{CodeOwners: true, Count: 1}}
-		decider := NewApprovals(client, mirrors, nil)
+		decider := NewApprovals(client, mirrors, pushLog{pr.Number: {}})
 		for _, who := range []string{"carol", "bob"} {
 			control("POST", fmt.Sprintf("/repos/octo-org/svc/pulls/%d/reviews", pr.Number),
 				obj{"user": who, "state": "APPROVE"}, nil)

@@ -196,7 +196,7 @@ func TestApprovals(t *testing.T) {
 
 func TestApprovalsAsksNothingWithoutNeed(t *testing.T) {
 	hub := &forgetest.GitHub{}
-	got, err := NewApprovals(hub, &fakeGit{}, nil).Decide(t.Context(), forge.Repo{}, &forge.PullRequest{}, "", "rules",
+	got, err := NewApprovals(hub, &fakeGit{}, pushLog{0: {}}).Decide(t.Context(), forge.Repo{}, &forge.PullRequest{}, "", "rules",
 		&report.Inspection{
 			Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "approved"}}})
 	if err != nil || got != nil || hub.Calls("Reviews") != 0 {
@@ -216,13 +216,13 @@ func TestApprovalsTeamErrors(t *testing.T) {
 		}
 		return nil
 	}
-	reviews, err := NewApprovals(hub, git, nil).Decide(t.Context(), forge.Repo{}, &forge.PullRequest{}, "", "c", in)
+	reviews, err := NewApprovals(hub, git, pushLog{0: {}}).Decide(t.Context(), forge.Repo{}, &forge.PullRequest{}, "", "c", in)
 	got := approved(reviews)
 	if err != nil || got != nil {
 		t.Errorf("a team that cannot be seen: %v, %v", got, err)
 	}
 	trouble = errors.New("502")
-	if _, err := NewApprovals(hub, git, nil).Decide(t.Context(), forge.Repo{}, &forge.PullRequest{}, "", "c", in); err == nil {
+	if _, err := NewApprovals(hub, git, pushLog{0: {}}).Decide(t.Context(), forge.Repo{}, &forge.PullRequest{}, "", "c", in); err == nil {
 		t.Error("trouble of GitHub was taken for a decision")
 	}
 }

@@ -264,9 +264,6 @@ func (c *check) reviews(ctx context.Context, state mirror.State,
 
 // sources returns the resolver of remote sources for this check; nil if nothing is fetched.
 func (c *check) sources(ctx context.Context, state mirror.State) (*remotes.Resolver, error) {
-	if c.Remotes == nil {
-		return nil, nil
-	}
 	change := remotes.Change{Repo: c.repo, Log: c.log, Fork: c.pr != nil && c.pr.Fork, Anew: c.task.Message.Fresh}
 	if c.task.Message.Rules {
 		change.Since = c.task.Message.At

@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/forgetest"
 	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/remotes"
 	"github.com/lintel-bot/lintel/bot/store"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -168,9 +169,18 @@ func newBench(t *testing.T) *bench {
 		Key:     store.Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 12}},
 		Message: store.Message{Delivery: "d-1", Event: "pull_request.opened", Owner: "octo-org", Name: "fleet", At: clock}}}
 	b.Worker = &Worker{Client: b.hub, Mirror: b.mirror, Sandbox: b.sandbox, Approvals: b.approvals, Jobs: b.jobs,
-		Version: "1",
+		Version: "1", Fitness: &Fitness{}, Pace: unlimited{},
+		Alarm:   NewAlarm(b.jobs, time.Now, time.After, slog.New(slog.DiscardHandler)),
+		Remotes: func(context.Context, remotes.Change) (*remotes.Resolver, error) { return nil, nil },
 		Now:     func() time.Time { return clock }, Log: slog.New(slog.NewJSONHandler(&b.log, nil)), Metrics: NewMetrics(nil, nil)}
 	return b
+}
+
+// unlimited is a Pace that lets in every job.
+type unlimited struct{}
+
+func (unlimited) Admit(ctx context.Context, _ int64, _ bool) (context.Context, func(), error) {
+	return ctx, func() {}, nil
 }
 
 // waits gives the change a pending exception.

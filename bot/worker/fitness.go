@@ -37,11 +37,8 @@ const (
 	unfitFor   = 30 * time.Minute
 )
 
-// Check returns what keeps this server from working, without paths; nil if nothing does. So does a nil Fitness.
+// Check returns what keeps this server from working, without paths; nil if nothing does.
 func (f *Fitness) Check() error {
-	if f == nil {
-		return nil
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if time.Since(f.at) > fitFor {
@@ -59,9 +56,6 @@ func (f *Fitness) Check() error {
 
 // failing is Check where the last answer was an error, so that it costs nothing as long as all is well.
 func (f *Fitness) failing() error {
-	if f == nil {
-		return nil
-	}
 	f.mu.Lock()
 	last := f.err
 	f.mu.Unlock()

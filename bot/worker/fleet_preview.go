@@ -348,9 +348,6 @@ func (o *fleetPreview) preview(ctx context.Context, c *check) (rep *report.Repor
 		return nil, state, err
 	}
 	change.Differences, change.Drafts = false, false
-	if o.Remotes == nil {
-		return nil, state, errors.New("this server does not fetch remote sources")
-	}
 	// What the proposed rules name is the wish of the people of the pull request.
 	c.remotes, err = o.Remotes(ctx, remotes.Change{Repo: c.repo, Log: c.log, Fork: o.pr.Fork,
 		Authors: func(ctx context.Context) ([]string, error) { return o.proposing.authors(ctx, o.state) }})

@@ -60,9 +60,6 @@ func (a *Approvals) People(ctx context.Context, repo forge.Repo, pr *forge.PullR
 		p.Unknown = p.Unknown || len(listed[sha]) == 0 // as also with a head that GitHub no longer lists
 		p.add(listed[sha]...)
 	}
-	if a.pushes == nil {
-		return p, nil
-	}
 	known, err := a.pushes.Pushers(ctx, repo.ID, pr.Number)
 	if err != nil {
 		return nil, err

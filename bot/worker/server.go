@@ -27,7 +27,7 @@ const (
 	maxHeader    = 64 << 10
 )
 
-// Server answers HTTP and works on jobs until it is told to stop. All fields but Routes, Sweep, Pages, Ready and Log are
+// Server answers HTTP and works on jobs until it is told to stop. All fields but Routes, Pages, Ready and Log are
 // required.
 type Server struct {
 	Webhook http.Handler
@@ -93,12 +93,8 @@ func (s *Server) Work(ctx context.Context) error {
 	var sweeping sync.WaitGroup
 	defer sweeping.Wait()
 	defer stop()
-	if s.Sweep != nil {
-		sweeping.Go(func() { s.Sweep(ctx) })
-	}
-	if s.Worker.Alarm != nil {
-		sweeping.Go(func() { s.Worker.Alarm.Run(ctx) })
-	}
+	sweeping.Go(func() { s.Sweep(ctx) })
+	sweeping.Go(func() { s.Worker.Alarm.Run(ctx) })
 	return s.Queue.Work(ctx, s.Workers, func(ctx context.Context, j *store.Job) error {
 		return s.Worker.Do(ctx, Task{*j, j})
 	})

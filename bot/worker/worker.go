@@ -9,7 +9,6 @@
 package worker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,15 +36,15 @@ const (
 	backgroundPause = 15 * time.Second
 )
 
-// Worker turns jobs into check runs. All fields but Remotes, Results, Cache, Alarm, Pace, Patience and Log are
-// required; it is safe for concurrent use.
+// Worker turns jobs into check runs. All fields but Results, Cache and Patience are required; it is safe for concurrent
+// use.
 type Worker struct {
 	Client    forge.Client
 	Mirror    Mirror
 	Sandbox   remotes.Sandbox // *sandbox.Crash and *sandbox.Failed are final, other errors may be temporary
 	Approvals ReviewFinder
 	Jobs      Queue
-	// Remotes returns the resolver of remote sources for a check. Nil: nothing is fetched.
+	// Remotes returns the resolver of remote sources for a check; nil where nothing is fetched.
 	Remotes func(ctx context.Context, change remotes.Change) (*remotes.Resolver, error)
 	// Results stores results. Nil: nothing is stored, and check runs have no pages.
 	Results Results
@@ -56,11 +55,11 @@ type Worker struct {
 	// folder that has one for the checks of each installation, absolute; empty: none
 	Cache string
 	Alarm *Alarm
-	// Pace lets jobs in where GitHub's limits have room for them. Nil: there are no limits.
+	// Pace lets jobs in where GitHub's limits have room for them.
 	Pace Pace
 	// Patience is how long a check may take before its check run says that it is under way. Zero: it says so at first.
 	Patience time.Duration
-	// Fitness says what keeps this server from working, which is no result. Nil: nothing does.
+	// Fitness says what keeps this server from working, which is no result.
 	Fitness *Fitness
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -72,8 +71,7 @@ type Worker struct {
 // Do works on one task. Nil means that it is finished, with a result or with a reported failure. *store.Later asks for
 // another delivery at a time, any other error for a retry.
 func (w *Worker) Do(ctx context.Context, t Task) error {
-	log := cmp.Or(w.Log, slog.New(slog.DiscardHandler))
-	log = log.With("delivery", t.Message.Delivery, "event", t.Message.Event, "repository", t.repo().String(),
+	log := w.Log.With("delivery", t.Message.Delivery, "event", t.Message.Event, "repository", t.repo().String(),
 		"job", t.Key.String(), "try", t.Try)
 	err := w.elsewhere(t, w.Fitness.failing())
 	if err == nil {
@@ -140,9 +138,6 @@ func (w *Worker) paced(ctx context.Context, t Task, log *slog.Logger) error {
 // admit waits until a task, or a part of it, may begin; the caller calls done afterwards. *store.Later says that a
 // background task must wait, which does not delay other jobs of the installation.
 func (w *Worker) admit(ctx context.Context, t Task) (_ context.Context, done func(), err error) {
-	if w.Pace == nil {
-		return ctx, func() {}, nil
-	}
 	if t.Message.Revokes() {
 		ctx = github.Urgent(ctx)
 	}
