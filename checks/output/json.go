@@ -9,7 +9,6 @@ import (
 	"io"
 	"reflect"
 	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -130,18 +129,14 @@ func escapeJSON(data []byte) []byte {
 		return data
 	}
 	var b bytes.Buffer
-	for len(data) > 0 {
-		r, n := utf8.DecodeRune(data)
-		switch {
-		case r == '\n' || !hostile(r):
-			b.Write(data[:n])
-		case r > 0xffff:
-			hi, lo := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, hi, lo)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+	for _, r := range string(data) {
+		if r == '\n' || !hostile(r) {
+			b.WriteRune(r)
+			continue
 		}
-		data = data[n:]
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
 	}
 	return b.Bytes()
 }

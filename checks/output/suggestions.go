@@ -20,7 +20,7 @@ func Suggestions(rep *report.Report) (list []report.Replacement) {
 	var all []*placed
 	edits := slices.Clone(rep.Edits)
 	slices.SortStableFunc(edits, func(a, b report.SourceEdit) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(lineOf(a), lineOf(b)))
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line(), b.Line()))
 	})
 	for _, e := range edits {
 		d := e.Diff
@@ -53,8 +53,6 @@ func Suggestions(rep *report.Report) (list []report.Replacement) {
 	slices.SortStableFunc(all, func(a, b *placed) int { return cmp.Compare(a.order, b.order) })
 	return report.Mapped(all, func(s *placed) report.Replacement { return s.Replacement })
 }
-
-func lineOf(e report.SourceEdit) int { return cmp.Or(e.Diff, &report.Diff{}).Line }
 
 // reasons lists the findings that an edit fixes, each once, and says where other values are also valid.
 func reasons(rep *report.Report, findings []int) string {

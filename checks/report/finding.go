@@ -280,6 +280,9 @@ type SourceEdit struct {
 	Around map[int]string `json:"around,omitempty"`
 }
 
+// Line is the first line of the edit, 0 if there is none.
+func (e *SourceEdit) Line() int { return cmp.Or(e.Diff, &Diff{}).Line }
+
 // ShownAround is the number of lines that a difference shows on each side.
 const ShownAround = 3
 

@@ -124,7 +124,7 @@ func (x *fixing) possible(ctx context.Context, rep *report.Report,
 		return nil, nil, err
 	}
 	byLine := slices.SortedFunc(slices.Values(rep.Edits), func(a, b report.SourceEdit) int {
-		return -cmp.Compare(lineOf(&a), lineOf(&b)) // from the end, so that lines stay what they are
+		return -cmp.Compare(a.Line(), b.Line()) // from the end, so that lines stay what they are
 	})
 	for _, e := range byLine {
 		if e.Why != "" || x.given[editKey(rep, &e)] {
@@ -153,8 +153,6 @@ func (x *fixing) possible(ctx context.Context, rep *report.Report,
 	}
 	return edits, tried, nil
 }
-
-func lineOf(e *report.SourceEdit) int { return cmp.Or(e.Diff, &report.Diff{}).Line }
 
 // editKey identifies an edit independently of its line numbers.
 func editKey(rep *report.Report, e *report.SourceEdit) string {
