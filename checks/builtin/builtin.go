@@ -18,6 +18,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -197,25 +198,23 @@ func Always() []Check {
 
 // issueCheck returns the check that reports the issues with a name.
 func issueCheck(name render.Check, info Info) Check {
-	return Check{Info: info, Violations: func(_ context.Context, s Deployed) (list []Violation) {
-		for _, issue := range s.Issues {
-			if issue.Check == name {
-				list = append(list, Violation{issue.Pointer, issue.Message})
-			}
+	return Check{Info: info, Violations: func(_ context.Context, s Deployed) []Violation { return issuesOf(s.Resource, name) }}
+}
+
+// issuesOf returns the issues of a resource with the name of a check.
+func issuesOf(r *render.Resource, check render.Check) (list []Violation) {
+	for _, issue := range r.Issues {
+		if issue.Check == check {
+			list = append(list, Violation{issue.Pointer, issue.Message})
 		}
-		return list
-	}}
+	}
+	return list
 }
 
 // Names lists the rules of all checks.
-func Names() (names []string) {
-	for _, c := range Always() {
-		names = append(names, c.Name)
-	}
-	for _, s := range switched() {
-		names = append(names, s.name)
-	}
-	return names
+func Names() []string {
+	always := report.Mapped(Always(), func(c Check) string { return c.Name })
+	return append(always, report.Mapped(switched(), func(s switchable) string { return s.name })...)
 }
 
 // switchable is a check that a repository may turn off.

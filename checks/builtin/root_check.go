@@ -1,12 +1,14 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
 	"sync"
 
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -78,7 +80,7 @@ func rootChecks() []RootCheck {
 func idleEntry(check render.Check) RootCheck {
 	return RootCheck{warning(string(check), "medium"), func(ctx context.Context, a *Scope) (list []RootViolation, _ error) {
 		for _, r := range a.Inactive(ctx) {
-			list = append(list, issuesOf(r, check)...)
+			list = append(list, rootIssues(r, check)...)
 		}
 		return list, nil
 	}}
@@ -91,26 +93,20 @@ func unusedValues(ctx context.Context, a *Scope) ([]RootViolation, error) {
 	if r == nil {
 		return nil, ctx.Err()
 	}
-	return issuesOf(r, render.UnusedValue), nil
+	return rootIssues(r, render.UnusedValue), nil
 }
 
-// issuesOf returns the issues of a resource with the name of a check.
-func issuesOf(r *render.Resource, check render.Check) (list []RootViolation) {
-	for _, issue := range r.Issues {
-		if issue.Check == check {
-			list = append(list, RootViolation{r, Violation{issue.Pointer, issue.Message}})
-		}
-	}
-	return list
+// rootIssues is issuesOf for a root check.
+func rootIssues(r *render.Resource, check render.Check) []RootViolation {
+	return report.Mapped(issuesOf(r, check), func(v Violation) RootViolation { return RootViolation{r, v} })
 }
 
 // switchedRootChecks returns root checks as checks that can be turned off: their results are the issues of the pairs
 // that CheckRoots returns.
-func switchedRootChecks() (list []switchable) {
-	for _, s := range rootChecks() {
-		list = append(list, switchable{s.Name, func(Facts) Check { return issueCheck(render.Check(s.Name), s.Info) }})
-	}
-	return list
+func switchedRootChecks() []switchable {
+	return report.Mapped(rootChecks(), func(s RootCheck) switchable {
+		return switchable{s.Name, func(Facts) Check { return issueCheck(render.Check(s.Name), s.Info) }}
+	})
 }
 
 // warning describes a check whose findings do not block by default.
@@ -121,24 +117,14 @@ func warning(name, severity string) Info {
 // CheckRoots returns the violations of root checks in affected roots, as pairs of their resource with the violation as
 // its issue. Violations that the base has too, and whose resource is unchanged, are left out.
 func CheckRoots(ctx context.Context, reached *Reached, levels settings.Checks) ([]*diff.Pair, error) {
-	var asked []RootCheck
-	for _, s := range rootChecks() {
-		if levels.Of(s.Name) != settings.LevelOff {
-			asked = append(asked, s)
-		}
-	}
+	asked := report.Kept(rootChecks(), func(s RootCheck) bool { return levels.Of(s.Name) != settings.LevelOff })
 	lists, errs := make([][]*diff.Pair, len(reached.Roots)), make([]error, len(reached.Roots))
 	count := progress.From(ctx).Count("checking what the roots say", len(reached.Roots))
 	deploy.Each(len(reached.Roots), func(i int) {
 		defer count.Begin(reached.Roots[i].Name())()
 		lists[i], errs[i] = reached.look(ctx, asked, reached.Roots[i])
 	})
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return slices.Concat(lists...), nil
+	return slices.Concat(lists...), cmp.Or(errs...)
 }
 
 // look is CheckRoots for one root.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render"
@@ -41,10 +42,8 @@ type selected struct {
 // selector's object; it has the required labels with other values, or lacks one that people write. Selectors without
 // such an object are ignored: another root, an operator or a program may create what they match.
 func badSelectors(_ context.Context, a *Scope) (list []RootViolation, _ error) {
-	var workloads, services []selected
-	for _, p := range podsOf(a.Resources) {
-		workloads = append(workloads, selected{p.id, p.labels, p.String()})
-	}
+	var services []selected
+	workloads := report.Mapped(podsOf(a.Resources), func(p pods) selected { return selected{p.id, p.labels, p.String()} })
 	for _, r := range a.Resources {
 		id := admission.IdentityOf(r.Object)
 		if mayMakePods(id, r.Object) {
@@ -85,10 +84,7 @@ func expressions(r *render.Resource, pointer string) []labels.Requirement {
 	for _, e := range listAt(r.Object, pointer+"/matchExpressions") {
 		op := map[string]selection.Operator{"In": selection.In, "NotIn": selection.NotIn, "Exists": selection.Exists,
 			"DoesNotExist": selection.DoesNotExist}[textAt(e, "/operator")]
-		var values []string
-		for _, v := range anyList(e["values"]) {
-			values = append(values, fmt.Sprint(v))
-		}
+		values := report.Mapped(anyList(e["values"]), func(v any) string { return fmt.Sprint(v) })
 		one, err := labels.NewRequirement(textAt(e, "/key"), op, values)
 		if err != nil {
 			return nil
