@@ -76,14 +76,13 @@ func (r *repository) read() (err error) {
 	if t.Head.Tree, err = r.objects.Tree(change.Head); err != nil {
 		return err
 	}
-	if t.Base.Tree = r.objects.Empty(); change.Base != "" {
-		if t.Base.Tree, err = r.objects.Tree(change.Base); err != nil {
-			return err
-		}
-	}
+	t.Base.Tree = r.objects.Empty()
 	t.Rules = diff.Commit{ID: change.Rules, Tree: t.Head.Tree}
-	if change.Rules != "" {
-		if t.Rules.Tree, err = r.objects.Tree(change.Rules); err != nil {
+	for _, c := range []*diff.Commit{&t.Base, &t.Rules} {
+		if c.ID == "" {
+			continue
+		}
+		if c.Tree, err = r.objects.Tree(c.ID); err != nil {
 			return err
 		}
 	}
@@ -159,18 +158,11 @@ func (r *repository) index() (err error) {
 	return err
 }
 
+// finder is rules.Find or rules.FindExceptions.
+type finder = func(context.Context, diff.Commit, *settings.Settings) (*rules.Sources, error)
+
 // find finds the rules of a commit according to settings, which select the roots, too.
-func (r *repository) find(ctx context.Context, c diff.Commit, s *settings.Settings) (*rules.Sources, error) {
-	return r.findWith(ctx, c, s, rules.Find)
-}
-
-// exceptions is find for exceptions only.
-func (r *repository) exceptions(ctx context.Context, c diff.Commit, s *settings.Settings) (*rules.Sources, error) {
-	return r.findWith(ctx, c, s, rules.FindExceptions)
-}
-
-func (r *repository) findWith(ctx context.Context, c diff.Commit, s *settings.Settings,
-	find func(context.Context, diff.Commit, *settings.Settings) (*rules.Sources, error)) (_ *rules.Sources, err error) {
+func (r *repository) find(ctx context.Context, find finder, c diff.Commit, s *settings.Settings) (_ *rules.Sources, err error) {
 	if !s.SameRoots(r.settings) {
 		options := s.RootOptions(r.change.Repository, r.change.Branches)
 		if c.Roots, err = deploy.Open(c.Tree, options, &r.kept.graphs, r.config); err != nil {

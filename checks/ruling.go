@@ -113,11 +113,11 @@ func (out *ruling) propose(ctx context.Context, repo *repository) error {
 		return nil
 	}
 	if with := repo.proposed; with != nil {
-		if proposal.Head, err = repo.find(ctx, t.Head, with); err != nil {
+		if proposal.Head, err = repo.find(ctx, rules.Find, t.Head, with); err != nil {
 			return err
 		}
 		out.proposals = append(out.proposals, proposal.Head)
-		if proposal.Tip, err = repo.find(ctx, t.Rules, with); err != nil {
+		if proposal.Tip, err = repo.find(ctx, rules.Find, t.Rules, with); err != nil {
 			return err
 		}
 		if proposal.Base, err = repo.left(ctx, proposal.Tip, proposal.Head, with); err != nil {
@@ -139,7 +139,7 @@ func (r *repository) left(ctx context.Context, tip, head *rules.Sources, s *sett
 	case t.Base.Tree.ID() == t.Rules.Tree.ID() || head.SameAs(tip):
 		return tip, nil
 	default:
-		return r.find(ctx, t.Base, s)
+		return r.find(ctx, rules.Find, t.Base, s)
 	}
 }
 
@@ -154,7 +154,7 @@ func (r *repository) bring(ctx context.Context, tip, head *rules.Sources) (*rule
 	t := r.trees
 	heads, bases := []*rules.Sources{head}, []*rules.Sources(nil)
 	if r.proposed != nil {
-		own, err := r.exceptions(ctx, t.Head, r.proposed)
+		own, err := r.find(ctx, rules.FindExceptions, t.Head, r.proposed)
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +174,7 @@ func (r *repository) bring(ctx context.Context, tip, head *rules.Sources) (*rule
 		}
 	}
 	for _, s := range by {
-		base, err := r.exceptions(ctx, t.Base, s)
+		base, err := r.find(ctx, rules.FindExceptions, t.Base, s)
 		if err != nil {
 			return nil, err
 		}
