@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -85,16 +86,8 @@ func notices(r *Stored, v View) (list []string) {
 		list = append(list, "The report was too large to store: this page has only its totals. The command below "+
 			"prints the whole report.")
 	case len(r.LeftOut) > 0:
-		var lacks []string
-		for _, name := range r.LeftOut {
-			words, ok := leftOut[name]
-			if !ok {
-				words = "details"
-			}
-			if !slices.Contains(lacks, words) {
-				lacks = append(lacks, words)
-			}
-		}
+		lacks := report.Mapped(r.LeftOut, func(field string) string { return cmp.Or(leftOut[field], "details") })
+		lacks = report.Union(nil, lacks)
 		list = append(list, "These parts of the report were too large to store: "+strings.Join(lacks, ", ")+
 			". The command below prints the whole report.")
 	}

@@ -86,11 +86,8 @@ type Foreign struct {
 }
 
 // foreign returns the addresses of the foreign repositories, which not every reader of the result may read.
-func (m *Meta) foreign() (urls []string) {
-	for _, f := range m.Foreign {
-		urls = append(urls, f.URL)
-	}
-	return urls
+func (m *Meta) foreign() []string {
+	return report.Mapped(m.Foreign, func(f Foreign) string { return f.URL })
 }
 
 // parts says where the report is stored.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/store"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const (
@@ -45,7 +46,7 @@ type Point struct {
 
 // summarize sets the values that come from the repository's overview.
 func (s *Summary) summarize(o *Overview) {
-	s.Newest, s.Trend = nil, nil
+	s.Newest = nil
 	for _, list := range [][]Entry{o.Branch, o.Pulls} {
 		if len(list) > 0 && s.Newest == nil {
 			newest := list[0]
@@ -53,9 +54,8 @@ func (s *Summary) summarize(o *Overview) {
 			s.Newest = &newest
 		}
 	}
-	for _, e := range o.Branch[:min(len(o.Branch), maxTrend)] {
-		s.Trend = append(s.Trend, Point{e.Completed, e.Total, e.Blocking})
-	}
+	newest := o.Branch[:min(len(o.Branch), maxTrend)]
+	s.Trend = report.Mapped(newest, func(e Entry) Point { return Point{e.Completed, e.Total, e.Blocking} })
 }
 
 // worse compares repositories: those with the most violations come first, then by name.

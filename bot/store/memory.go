@@ -181,11 +181,8 @@ func (u Dependent) UsesRulesOf(refs []string) bool {
 }
 
 // Addresses returns the addresses under which the dependent's settings name the other repository.
-func (u Dependent) Addresses() (list []string) {
-	for _, s := range u.RuleSources {
-		list = append(list, s.Name)
-	}
-	return list
+func (u Dependent) Addresses() []string {
+	return report.Mapped(u.RuleSources, func(s report.RuleSource) string { return s.Name })
 }
 
 // AddDependent stores that a repository takes rules from another one.

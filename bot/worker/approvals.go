@@ -267,16 +267,11 @@ func (d *decision) sameFile(ctx context.Context, f report.File, r forge.Review) 
 const everyone = "anyone with write access"
 
 func (d *decision) approvers(owners []string) []string {
-	var out []string
-	for _, u := range d.rules.Users {
-		out = append(out, "@"+strings.TrimPrefix(u, "@"))
-	}
-	for _, t := range d.rules.Teams {
-		out = append(out, "@"+strings.TrimPrefix(t, "@"))
-	}
 	if d.rules.Nobody {
 		return []string{"nobody, until the settings can be read"}
 	}
+	named := slices.Concat(d.rules.Users, d.rules.Teams)
+	out := report.Mapped(named, func(name string) string { return "@" + strings.TrimPrefix(name, "@") })
 	if out = append(out, owners...); len(out) == 0 {
 		return []string{everyone}
 	}

@@ -193,12 +193,8 @@ func (c *check) ask(ctx context.Context, state mirror.State, in *report.Inspecti
 // finds. It reports whether a review decided about one, so that the change must be checked again.
 func (c *check) askAgain(ctx context.Context, state mirror.State, in *report.Inspection, change *report.Change,
 	rep *report.Report) (decided bool, err error) {
-	relied := &report.Inspection{Approvers: in.Approvers}
-	for _, e := range rep.Exceptions {
-		if e.Object && e.Review == nil {
-			relied.Exceptions = append(relied.Exceptions, e)
-		}
-	}
+	relied := &report.Inspection{Approvers: in.Approvers, Exceptions: report.Kept(rep.Exceptions,
+		func(e report.Exception) bool { return e.Object && e.Review == nil })}
 	if len(relied.Exceptions) == 0 {
 		return false, nil
 	}

@@ -48,9 +48,7 @@ func (c *headRun) sharedHead(ctx context.Context) (*sharedHead, error) {
 		return s, nil
 	}
 	pulls, err := c.otherPulls(ctx)
-	for _, number := range pulls {
-		s.about = append(s.about, forge.Target{Number: number})
-	}
+	s.about = append(s.about, report.Mapped(pulls, func(n int) forge.Target { return forge.Target{Number: n} })...)
 	return s, err
 }
 

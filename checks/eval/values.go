@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -135,12 +136,8 @@ func (v *Values) namespaces(name string) []admission.Object {
 			out = append(out, admission.Object{"metadata": map[string]any{"labels": jsonpointer.Object(n.Labels)}})
 		}
 	}
-	for _, n := range v.Namespaces {
-		if admission.IdentityOf(n).Name == name {
-			out = append(out, n)
-		}
-	}
-	return out
+	named := func(o admission.Object) bool { return admission.IdentityOf(o).Name == name }
+	return append(out, report.Kept(v.Namespaces, named)...)
 }
 
 // ParseValues reads a values file, strictly: an unknown field is a problem.

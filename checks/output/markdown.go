@@ -197,11 +197,8 @@ func (m *markdown) origin(o *report.Origin, line int) string {
 }
 
 func (m *markdown) problems(title string, problems []report.Problem) section {
-	s := section{head: "\n#### " + title + "\n\n", one: "line", many: "lines"}
-	for _, p := range problems {
-		s.rows = append(s.rows, m.problem(p)+"\n")
-	}
-	return s
+	return section{head: "\n#### " + title + "\n\n", one: "line", many: "lines",
+		rows: report.Mapped(problems, func(p report.Problem) string { return m.problem(p) + "\n" })}
 }
 
 func (m *markdown) problem(p report.Problem) string {

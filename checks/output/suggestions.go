@@ -56,16 +56,13 @@ func Suggestions(rep *report.Report) (list []report.Replacement) {
 
 // reasons lists the findings that an edit fixes, each once, and says where other values are also valid.
 func reasons(rep *report.Report, findings []int) string {
-	var lines []string
-	for _, i := range findings {
+	lines := report.Mapped(findings, func(i int) string {
 		f := &rep.Findings[i]
 		line := "**" + prose(view.Title(f.Policy, f.Rule)) + "**: " + prose(view.Sentence(f))
 		if f.Suggestion != nil && f.Suggestion.Example {
 			line += " Other values also satisfy the rule."
 		}
-		if !slices.Contains(lines, line) {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines, "\n\n")
+		return line
+	})
+	return strings.Join(view.Distinct(lines), "\n\n")
 }

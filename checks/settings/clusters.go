@@ -192,14 +192,9 @@ func (s *Settings) Belongs() func(paths ...string) []string {
 	}
 	names := s.ClusterNames()
 	return func(paths ...string) []string {
-		var list []string
-		for _, name := range names {
-			if slices.ContainsFunc(globs[name], func(re *regexp.Regexp) bool {
-				return slices.ContainsFunc(paths, re.MatchString)
-			}) {
-				list = append(list, name)
-			}
-		}
+		list := report.Kept(names, func(name string) bool {
+			return slices.ContainsFunc(globs[name], func(re *regexp.Regexp) bool { return slices.ContainsFunc(paths, re.MatchString) })
+		})
 		if len(list) == 0 {
 			return []string{""}
 		}

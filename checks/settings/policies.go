@@ -31,23 +31,15 @@ func (p *PolicyEntry) UnmarshalYAML(n *yaml.Node) error {
 }
 
 // Paths returns the entries in the repository itself.
-func (p Policies) Paths() (list []string) {
-	for _, e := range p {
-		if e.Repository == "" {
-			list = append(list, e.Path)
-		}
-	}
-	return list
+func (p Policies) Paths() []string {
+	own := report.Kept(p, func(e PolicyEntry) bool { return e.Repository == "" })
+	return report.Mapped(own, func(e PolicyEntry) string { return e.Path })
 }
 
 // External returns the entries in other repositories.
-func (p Policies) External() (list []report.PolicySource) {
-	for _, e := range p {
-		if e.Repository != "" {
-			list = append(list, report.PolicySource(e))
-		}
-	}
-	return list
+func (p Policies) External() []report.PolicySource {
+	others := report.Kept(p, func(e PolicyEntry) bool { return e.Repository != "" })
+	return report.Mapped(others, func(e PolicyEntry) report.PolicySource { return report.PolicySource(e) })
 }
 
 // PolicyLine is the line of an entry for another repository; 0 if there is none.

@@ -111,11 +111,7 @@ func (e Entry) Spots() (out []Spot) {
 		spot := Spot{Resource: f.Resource, Others: f.Resources, Verb: strings.ToLower(f.Operation)}
 		if OriginOf(f).Path != "" {
 			spot.Origin = f.Origin
-			for _, f := range same {
-				if !slices.Contains(spot.Lines, f.Origin.StartLine) {
-					spot.Lines = append(spot.Lines, f.Origin.StartLine)
-				}
-			}
+			spot.Lines = report.Union(nil, report.Mapped(same, func(f *report.Finding) int { return f.Origin.StartLine }))
 		}
 		out = append(out, spot)
 	}

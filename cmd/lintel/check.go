@@ -147,10 +147,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 
 // approvesNothing returns an error for a file of --approve in which the change has no exception.
 func approvesNothing(change *report.Change, rep *report.Report) error {
-	var known []string
-	for _, e := range rep.Exceptions {
-		known = append(known, e.Path)
-	}
+	known := report.Mapped(rep.Exceptions, func(e report.Exception) string { return e.Path })
 	for _, name := range change.Approve {
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("--approve %s: the change has no exception in this file%s", name, policy.DidYouMean(policy.Nearest(name, known)))

@@ -164,15 +164,10 @@ func editKey(rep *report.Report, e *report.SourceEdit) string {
 func (x *fixing) giveUp(rep *report.Report, e *report.SourceEdit, why string) {
 	x.given[editKey(rep, e)] = true
 	f := &rep.Findings[e.Findings[0]]
-	var policies []string
-	for _, i := range e.Findings {
-		policies = append(policies, rep.Findings[i].Policy)
-	}
+	policies := report.Mapped(e.Findings, func(i int) string { return rep.Findings[i].Policy })
 	slices.Sort(policies)
 	line := fmt.Sprintf("%s:%d for %s: %s", e.Path, f.Origin.StartLine, strings.Join(slices.Compact(policies), ", "), why)
-	if !slices.Contains(x.left, line) {
-		x.left = append(x.left, line)
-	}
+	x.left = report.Union(x.left, []string{line})
 }
 
 // ruleName is a rule of a policy.

@@ -44,10 +44,8 @@ func addCompletions(root *cobra.Command) {
 				return completeRoots(cmd, args, word), cobra.ShellCompDirectiveDefault // any folder can be asked for
 			}
 		case "explain":
-			cmd.ValidArgsFunction = func(*cobra.Command, []string, string) (list []string, _ cobra.ShellCompDirective) {
-				for _, e := range checks.Topics() {
-					list = append(list, e.Name+"\t"+e.About)
-				}
+			cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				list := report.Mapped(checks.Topics(), func(e report.Explanation) string { return e.Name + "\t" + e.About })
 				return list, cobra.ShellCompDirectiveNoFileComp
 			}
 		case "test":

@@ -123,10 +123,8 @@ func (b *beginning) with(ctx context.Context, plan *starter.Plan) (*report.Layou
 
 // ignored lists files that git ignores.
 func (b *beginning) ignored(ctx context.Context, files []starter.File) (list []string, err error) {
-	args := []string{"-C", b.dir, "check-ignore", "--"}
-	for _, f := range files {
-		args = append(args, f.Path)
-	}
+	paths := report.Mapped(files, func(f starter.File) string { return f.Path })
+	args := append([]string{"-C", b.dir, "check-ignore", "--"}, paths...)
 	// The exit code is 1 if none of them is ignored (git-check-ignore(1)).
 	if out, err := b.repo.run(ctx, nil, args...); err == nil && len(files) > 0 {
 		list = strings.Split(out, "\n")

@@ -156,11 +156,7 @@ func testInput(files func(root string) fs.FS, dirs []string, file string) (eval.
 		if err != nil {
 			return in, err
 		}
-		for _, t := range tests {
-			if !slices.Contains(in.Tests, t) {
-				in.Tests = append(in.Tests, t)
-			}
-		}
+		in.Tests = report.Union(in.Tests, tests)
 	}
 	if len(in.Tests) == 0 {
 		return in, fmt.Errorf("no %s in %s", file, strings.Join(dirs, ", "))
