@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/eval"
@@ -126,7 +126,7 @@ func (f treeFiles) Open(name string) (fs.File, error) {
 // Stat implements fs.StatFS.
 func (f treeFiles) Stat(name string) (fs.FileInfo, error) {
 	_, e, err := f.tree.Lookup(name)
-	return treeInfo{path.Base(name), e.Kind}, failed(name, err)
+	return infoOf(name, e.Kind), failed(name, err)
 }
 
 // ReadFile implements fs.ReadFileFS. The content is shared: it must not be changed.
@@ -139,7 +139,7 @@ func (f treeFiles) ReadFile(name string) ([]byte, error) {
 func (f treeFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := f.tree.ReadDir(name)
 	return report.Mapped(entries, func(e tree.Entry) fs.DirEntry {
-		return fs.FileInfoToDirEntry(treeInfo{e.Name, e.Kind})
+		return fs.FileInfoToDirEntry(infoOf(e.Name, e.Kind))
 	}), failed(name, err)
 }
 
@@ -156,20 +156,11 @@ func failed(name string, err error) error {
 	return &fs.PathError{Op: "open", Path: name, Err: err}
 }
 
-// treeInfo describes an entry, without its size.
-type treeInfo struct {
-	name string
-	kind tree.Kind
-}
-
-func (i treeInfo) Name() string     { return i.name }
-func (treeInfo) Size() int64        { return 0 }
-func (treeInfo) ModTime() time.Time { return time.Time{} }
-func (i treeInfo) IsDir() bool      { return i.kind == tree.Dir }
-func (treeInfo) Sys() any           { return nil }
-func (i treeInfo) Mode() fs.FileMode {
-	if i.IsDir() {
-		return fs.ModeDir | 0o555
+// infoOf describes an entry, without its size.
+func infoOf(name string, kind tree.Kind) fs.FileInfo {
+	h := tar.Header{Name: name, Mode: 0o444}
+	if kind == tree.Dir {
+		h.Typeflag, h.Mode = tar.TypeDir, 0o555
 	}
-	return 0o444
+	return h.FileInfo()
 }
