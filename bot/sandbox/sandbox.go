@@ -163,7 +163,7 @@ func (s *Sandbox) whole(ctx context.Context, change *report.Change, do func() er
 		if s.cfg.Complete == nil || !ok || len(failed.Absent) == 0 || try == maxWhole {
 			return err
 		}
-		commits := slices.DeleteFunc([]string{change.Base, change.Head, change.Rules}, func(c string) bool { return c == "" })
+		commits := report.Filled(change.Base, change.Head, change.Rules)
 		if err := s.cfg.Complete(ctx, change.GitDir, commits, failed.Absent); err != nil {
 			return err
 		}

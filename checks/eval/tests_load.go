@@ -124,19 +124,19 @@ func (f *testFile) load(d policy.Document, t test) *loaded {
 	exceptions, problems := engine.CompileExceptions(rules.ForEngine(c.sources("/exceptions", t.Exceptions)), options)
 	f.problem(problems...)
 	cluster, problems := Declare(slices.Concat(c.sources("/clusterResources", t.ClusterResources),
-		c.sources("/context", one(t.Context)), c.sources("/paramResources", t.ParamResources))...)
+		c.sources("/context", report.Filled(t.Context)), c.sources("/paramResources", t.ParamResources))...)
 	f.problem(problems...)
 	cluster.Secrets(f.secrets)
 	cluster.Complete()
 	values := t.Values
 	if values == nil {
-		for _, s := range c.sources("/variables", one(t.Variables)) {
+		for _, s := range c.sources("/variables", report.Filled(t.Variables)) {
 			values, problems = ParseValues(s)
 			f.problem(problems...)
 		}
 	}
 	var user settings.Requester
-	for _, s := range c.sources("/userinfo", one(t.UserInfo)) {
+	for _, s := range c.sources("/userinfo", report.Filled(t.UserInfo)) {
 		user, problems = ParseUser(s)
 		f.problem(problems...)
 	}
@@ -154,13 +154,6 @@ func (f *testFile) load(d policy.Document, t test) *loaded {
 	c.reviewer = NewReviewer(Setup{Policies: policies, Exceptions: exceptions, Cluster: cluster, Values: values,
 		User: user, AnyNamespace: true})
 	return c
-}
-
-func one(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return []string{s}
 }
 
 // inDefault sets the namespace of an object without one to "default"; the kyverno command does so for all kinds.

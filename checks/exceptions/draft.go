@@ -10,7 +10,6 @@ import (
 	"path"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -139,8 +138,7 @@ func (t Target) rules(meta fields) fields {
 		operations = []string{"DELETE"}
 	}
 	filter := func(kind string, names []string) fields {
-		namespaces := slices.DeleteFunc([]string{t.Namespace}, func(name string) bool { return name == "" })
-		return fields{"resources", fields{"kinds", []string{kind}, "namespaces", namespaces, "names", names,
+		return fields{"resources", fields{"kinds", []string{kind}, "namespaces", report.Filled(t.Namespace), "names", names,
 			"operations", operations}}
 	}
 	filters := []fields{filter(t.APIVersion+"/"+t.Kind, []string{t.Name})}

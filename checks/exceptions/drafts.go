@@ -166,7 +166,7 @@ func (d *drafter) draft(ctx context.Context, taken map[string]bool) (out report.
 	out.Policy = s.policy.FullName()
 	names := report.Mapped(d.blocked, func(b blocked) string { return b.res.Rule })
 	slices.Sort(names)
-	out.Rules = slices.Compact(report.Kept(names, func(name string) bool { return name != "" }))
+	out.Rules = slices.Compact(report.Filled(names...))
 	d.target = Target{
 		PolicyAPIVersion: s.policy.APIVersion, PolicyKind: s.policy.Kind, Policy: out.Policy, Rules: out.Rules,
 		APIVersion: s.resource.APIVersion, Kind: s.resource.Kind, Namespace: s.resource.Namespace, Name: s.resource.Name,

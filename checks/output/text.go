@@ -3,7 +3,6 @@ package output
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -144,7 +143,7 @@ func (t *text) pairs(title string, rows [][2]string, names ...string) {
 
 // head writes "place  label  what", in as few lines as fit.
 func (t *text) head(p painter, place string, rest ...string) {
-	rest = slices.DeleteFunc(slices.Clone(rest), func(s string) bool { return s == "" })
+	rest = report.Filled(rest...)
 	if len(rest) == 0 {
 		rest = []string{"finding"}
 	}

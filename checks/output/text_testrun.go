@@ -3,7 +3,6 @@ package output
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -128,6 +127,5 @@ func rowResult(r *report.TestRow) (result, reason string) {
 // qualifiedName returns the name of an object as in the table of the kyverno command: the known parts of apiVersion,
 // kind, namespace and name.
 func qualifiedName(r report.Resource) string {
-	parts := []string{r.APIVersion, r.Kind, r.Namespace, r.Name}
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
+	return strings.Join(report.Filled(r.APIVersion, r.Kind, r.Namespace, r.Name), "/")
 }

@@ -180,7 +180,7 @@ func (c Change) clustersOf(edits ...*edit) (names []string) {
 		return nil
 	}
 	for _, e := range edits {
-		names = report.Union(names, report.Kept(c.Clusters(e.root), func(name string) bool { return name != "" }))
+		names = report.Union(names, report.Filled(c.Clusters(e.root)...))
 	}
 	slices.Sort(names)
 	return names

@@ -51,6 +51,9 @@ func Union[T comparable](list, more []T) []T {
 	return list
 }
 
+// Filled returns the texts that are not empty.
+func Filled(list ...string) []string { return Kept(list, func(s string) bool { return s != "" }) }
+
 // Mapped returns the results of a function for the elements of a list; nil for none.
 func Mapped[T, U any](list []T, of func(T) U) (out []U) {
 	for _, x := range list {

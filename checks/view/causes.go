@@ -153,8 +153,7 @@ func (c *Causes) Problem() report.Problem {
 			report.CauseCluster: "objects that rules look up are only in the cluster",
 			report.CauseDiffer:  "objects that rules look up are declared several times, and the declarations differ",
 		}[one.Kind]
-		return report.Problem{Message: strings.Join(append(filled(report.Count(len(c.List), "", words)),
-			filled(one.Reason)...), ": ")}
+		return report.Problem{Message: strings.Join(report.Filled(report.Count(len(c.List), "", words), one.Reason), ": ")}
 	case c.decides():
 		return report.Problem{Path: one.Path, Line: one.Line, Message: one.Sentence}
 	case len(c.NotChecked) > 0:
@@ -197,7 +196,7 @@ func (c *Causes) Waiting() (list []Waiting) {
 			list = append(list, Waiting{label, items})
 		}
 	}
-	add("to do", items(filled(c.List[0].ToDo))...)
+	add("to do", items(report.Filled(c.List[0].ToDo))...)
 	others := report.Mapped(united(c.NotChecked), func(n report.NotChecked) Item {
 		return Item{Words: n.Root, Path: n.Path, Line: n.Line}
 	})
@@ -252,5 +251,5 @@ func waiting(c report.Cause) string {
 	if c.Rules > 0 {
 		words = report.Count(c.Rules, "rule", "rules") + " on " + report.Count(c.Objects, "object", "objects")
 	}
-	return strings.Join(append(filled(words), report.Counts([]report.Number{{N: c.Roots, One: "root", Many: "roots"}})...), ", ")
+	return strings.Join(append(report.Filled(words), report.Counts([]report.Number{{N: c.Roots, One: "root", Many: "roots"}})...), ", ")
 }

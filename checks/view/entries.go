@@ -155,7 +155,7 @@ func Places(list []Spot) (n int) {
 
 // Fields returns the names of the failing fields of an entry; names that differ in the index only are merged.
 func (e Entry) Fields() []string {
-	names := e.each(func(f *report.Finding) []string { return filled(FieldName(f.Field)) })
+	names := e.each(func(f *report.Finding) []string { return report.Filled(FieldName(f.Field)) })
 	if len(names) < 2 {
 		return names
 	}
@@ -209,14 +209,6 @@ func Distinct(list []string) (out []string) {
 		}
 	}
 	return out
-}
-
-// filled returns a list with s, or an empty list if s is empty.
-func filled(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return []string{s}
 }
 
 // ResourcesOf returns the names of the resources of a finding.
@@ -310,8 +302,8 @@ func Totals(list []*report.Finding) []Total {
 	var out []Total
 	for _, own := range report.Grouped[Entry](list, func(f *report.Finding) string { return f.Policy }) {
 		t := Total{Policy: own[0].Policy, Loudest: Loudest(own), Places: placesOf(own)}
-		t.Severity = strings.Join(own.each(func(f *report.Finding) []string { return filled(f.Severity) }), ", ")
-		actions := own.each(func(f *report.Finding) []string { return filled(string(f.Action)) })
+		t.Severity = strings.Join(own.each(func(f *report.Finding) []string { return report.Filled(f.Severity) }), ", ")
+		actions := own.each(func(f *report.Finding) []string { return report.Filled(string(f.Action)) })
 		slices.Sort(actions)
 		slices.Reverse(actions) // enforce, audit
 		t.Action = strings.Join(actions, ", ")

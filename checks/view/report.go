@@ -13,7 +13,7 @@ import (
 func Why(r *report.Report, policy string) string {
 	about := r.About[policy]
 	description := strings.NewReplacer("\r", "", "\n", " ", "\t", " ").Replace(about.Description)
-	return strings.Join(append(filled(about.Title), filled(description)...), ": ")
+	return strings.Join(report.Filled(about.Title, description), ": ")
 }
 
 // plainName matches a name that needs no quotes in a shell.
@@ -71,7 +71,7 @@ func Verdict(r *report.Report) string {
 		report.Neutral:        "The check passes with warnings",
 		report.Success:        "The check passes",
 	}[r.Conclusion], "The check fails")
-	return strings.Join(append([]string{words}, filled(r.Title)...), ": ")
+	return strings.Join(report.Filled(words, r.Title), ": ")
 }
 
 // Work counts what was checked in one line.

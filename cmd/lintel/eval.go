@@ -125,7 +125,7 @@ func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy
 	}{
 		{"--policy", o.policies, &in.Policies}, {"--resource", o.resources, &in.Resources},
 		{"--exception", o.exceptions, &in.Exceptions}, {"--cluster", o.cluster, &in.Cluster}, {"--old", o.old, &in.Old},
-		{"--values", given(o.values), &values}, {"--userinfo", given(o.userInfo), &users},
+		{"--values", report.Filled(o.values), &values}, {"--userinfo", report.Filled(o.userInfo), &users},
 	} {
 		branch := ""
 		if list.into == &in.Policies {
@@ -172,9 +172,4 @@ func variables(set []string) (*eval.Values, error) {
 		out.GlobalValues[name] = strings.TrimSpace(value)
 	}
 	return out, nil
-}
-
-// given returns the value of a flag as a list, empty if it is not set.
-func given(value string) []string {
-	return slices.DeleteFunc([]string{value}, func(s string) bool { return s == "" })
 }

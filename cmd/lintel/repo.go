@@ -170,11 +170,6 @@ var branchRef = regexp.MustCompile(`^refs/(?:heads|remotes/[^/]+)/(.+)$`)
 // branches returns the names that objects of Argo CD and Flux may use for the branch that a change goes to: the base,
 // if that is a branch, and the default branch; if there is none, the one that is checked out.
 func (r *repository) branches(ctx context.Context, base string) (list []string) {
-	add := func(name string) {
-		if name != "" {
-			list = append(list, name)
-		}
-	}
 	named := func(ref string) string {
 		full, err := r.run(ctx, nil, "rev-parse", "--symbolic-full-name", "--end-of-options", ref)
 		if err != nil {
@@ -184,14 +179,14 @@ func (r *repository) branches(ctx context.Context, base string) (list []string) 
 		return branchName(lines[len(lines)-1])
 	}
 	if base != "" && !strings.HasPrefix(base, "HEAD") {
-		add(named(base))
+		list = append(list, named(base))
 	}
 	if b, err := r.defaultBranch(ctx); err == nil || b.name != "" {
-		add(b.name)
+		list = append(list, b.name)
 	} else {
-		add(named("HEAD"))
+		list = append(list, named("HEAD"))
 	}
-	return list
+	return report.Filled(list...)
 }
 
 // names returns the names of the repository at the remotes, without the owners: a fork has another owner than the
