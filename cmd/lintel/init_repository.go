@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/checks/starter"
@@ -22,16 +21,14 @@ type beginning struct {
 	dir string   // absolute, without links
 	top *os.Root // of it: whatever links are in it, nothing is read or written outside
 
-	repo    *repository // nil: it is in no git repository; likewise the others
-	layout  *report.Layout
-	child   *sandbox.Sandbox
-	query   report.Query
-	cleanup func()
+	shownTree // the zero value: it is in no git repository; likewise the others
+	layout    *report.Layout
+	query     report.Query
 }
 
 // begin opens the repository that a folder is in, or else the folder itself. The caller closes it.
 func begin(ctx context.Context, dir string) (*beginning, error) {
-	b := &beginning{cleanup: func() {}}
+	b := &beginning{}
 	abs, err := filepath.Abs(dir)
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
@@ -82,12 +79,12 @@ func (b *beginning) look(ctx context.Context, dir string) error {
 	if b.dir, err = filepath.EvalSymlinks(top); err != nil {
 		return err
 	}
-	b.repo = repo
 	b.query = report.Query{Show: report.ShowLayout}
-	if b.cleanup, err = repo.ask(ctx, "", &b.query); err != nil {
+	cleanup, err := repo.ask(ctx, "", &b.query)
+	if err != nil {
 		return err
 	}
-	b.child = repo.sandbox(ctx, b.query.Cache, b.query.Alternates, nil, 0)
+	b.shownTree = shownTree{repo, nil, repo.sandbox(ctx, b.query.Cache, b.query.Alternates, nil, 0), cleanup}
 	b.layout, err = b.ask(ctx, b.query)
 	return err
 }
@@ -170,12 +167,11 @@ func (b *beginning) writeFile(f starter.File) (err error) {
 // close releases what begin opened.
 func (b *beginning) close() {
 	if b.child != nil {
-		b.child.Close()
+		b.shownTree.close()
 	}
 	if b.top != nil {
 		_ = b.top.Close()
 	}
-	b.cleanup()
 }
 
 // planner plans what "lintel init" writes. The policies must not be deployed by anything, which is checked on the
