@@ -127,7 +127,7 @@ func (w *window) full(now time.Time, want, held, limit int) time.Duration {
 // restart, so GitHub may still refuse a request; then all requests pause.
 type pace struct {
 	now      func() time.Time
-	replicas func() int // processes that share the limits, this one included; nil: one
+	replicas func() int // processes that share the limits, this one included
 
 	mu     sync.Mutex
 	points window // of the last minute
@@ -191,9 +191,6 @@ func (p *pace) full(u urgency, points, created, held int) *forge.RetryLater {
 
 // share returns the part of a limit that this process may use.
 func (p *pace) share(limit int) int {
-	if p.replicas == nil {
-		return limit
-	}
 	return limit / max(p.replicas(), 1)
 }
 

@@ -46,12 +46,15 @@ func (d *documented) worst() (points, minute, hour int) {
 	return points, minute, hour
 }
 
+// alone is the number of processes where there is one.
+func alone() int { return 1 }
+
 // Requests stay below the limits, whatever jobs begin and however late requests arrive. Every admitted job can finish.
 func TestPaceStaysBelowTheLimits(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		now := clock0
-		p := newPace(func() time.Time { return now }, nil)
+		p := newPace(func() time.Time { return now }, alone)
 		var github documented
 		type job struct {
 			left int // requests before the creation
@@ -115,7 +118,7 @@ var clock0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // Less urgent requests leave room for more urgent ones.
 func TestLessUrgentRequestsLeaveRoom(t *testing.T) {
 	now := clock0
-	p := newPace(func() time.Time { return now }, nil)
+	p := newPace(func() time.Time { return now }, alone)
 	fill := func(u urgency) (n int) {
 		for {
 			done, full := p.take(u, readPoints, 0)
@@ -195,7 +198,7 @@ func TestPaceIsShared(t *testing.T) {
 // A new push does not wait for an hour after many check runs were created.
 func TestHourlyLimitDoesNotBlockForAnHour(t *testing.T) {
 	now := clock0
-	p := newPace(func() time.Time { return now }, nil)
+	p := newPace(func() time.Time { return now }, alone)
 	longest, last := time.Duration(0), now
 	for ; now.Sub(clock0) < 4*time.Hour; now = now.Add(time.Second) { // admit as many jobs as possible
 		done, full := p.admit(ordinary, 1)
@@ -273,7 +276,7 @@ func TestPacedRequests(t *testing.T) {
 
 // A GitHub without rate limits is not paced.
 func TestPaceWithoutLimits(t *testing.T) {
-	p := newPace(time.Now, nil)
+	p := newPace(time.Now, alone)
 	answer := &http.Response{StatusCode: 200, Header: http.Header{}}
 	p.observe(answer)
 	for range 2 * pointsPerMinute {
