@@ -151,11 +151,7 @@ func (s *shower) printed(rendering *render.Rendering) ([]byte, error) {
 		if s.sorted {
 			resources = render.InPrintedOrder(resources)
 		}
-		list := make([]report.Object, len(resources))
-		for i, r := range resources {
-			list[i] = r.Made()
-		}
-		return inFormat(s, list)
+		return inFormat(s, report.Mapped(resources, func(r *render.Resource) report.Object { return r.Made() }))
 	}
 	whole, err := rendering.Whole()
 	if err != nil {

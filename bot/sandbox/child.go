@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // child is a running child process.
@@ -286,11 +288,7 @@ func findPlaces(cfg Config) []place {
 		_ = os.MkdirAll(cfg.Cache, 0o700) // without the folder, jobs work without a cache
 		paths = append(paths[:len(paths):len(paths)], cfg.Cache)
 	}
-	list := make([]place, len(paths))
-	for i, path := range paths {
-		list[i] = place{path: path, info: stat(path)}
-	}
-	return list
+	return report.Mapped(paths, func(path string) place { return place{path: path, info: stat(path)} })
 }
 
 // moved reports whether the path is now another folder than the recorded one.

@@ -109,11 +109,7 @@ func (c *headRun) share(ctx context.Context, s *sharedHead) error {
 		id.Own = string(own)
 	}
 	c.run.ExternalID = id.String()
-	names := make([]string, len(about))
-	for i, subject := range about {
-		names[i] = nameOf(subject)
-	}
-	who := strings.Join(names, ", ")
+	who := strings.Join(report.Mapped(about, nameOf), ", ")
 	does, they := "fails", "has"
 	switch result {
 	case "":

@@ -27,10 +27,7 @@ func Report(rep *report.Report, v *Values) {
 	for i := range rep.Findings {
 		suggestion(&rep.Findings[i])
 	}
-	drafts := make([]string, len(rep.Drafts))
-	for i, d := range rep.Drafts {
-		drafts[i] = d.YAML
-	}
+	drafts := report.Mapped(rep.Drafts, func(d report.Draft) string { return d.YAML })
 	Texts(rep, v)
 	for i := range rep.Drafts {
 		if d := &rep.Drafts[i]; d.YAML != drafts[i] {

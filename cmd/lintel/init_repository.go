@@ -104,10 +104,7 @@ func (b *beginning) ask(ctx context.Context, q report.Query) (*report.Layout, er
 
 // with describes the repository as it would be with the files of a plan.
 func (b *beginning) with(ctx context.Context, plan *starter.Plan) (*report.Layout, error) {
-	files := make([]treeFile, len(plan.Write))
-	for i, f := range plan.Write {
-		files[i] = treeFile{f.Path, f.Data, 0o600}
-	}
+	files := report.Mapped(plan.Write, func(f starter.File) treeFile { return treeFile{f.Path, f.Data, 0o600} })
 	id, err := b.repo.treeWith(ctx, b.query.Tree, b.query.Alternates[0], files, "add", "--force",
 		"--pathspec-from-file=-", "--pathspec-file-nul")
 	if err != nil {
