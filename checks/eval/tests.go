@@ -173,7 +173,7 @@ func (c *loaded) cover(a *answer) {
 		}
 		for j := range p.coverage {
 			if one := &p.coverage[j]; one.Rule == "" || formOf(one.Rule, a.Rule) {
-				one.Results = with(one.Results, a.status)
+				one.Results = report.Union(one.Results, []report.Result{a.status})
 				one.Mutates = one.Mutates || a.Mutation
 			}
 		}
@@ -190,32 +190,23 @@ func formOf(written, rule string) bool {
 	})
 }
 
-// with returns a sorted list with one more result, each once.
-func with(list []report.Result, one report.Result) []report.Result {
-	i, found := slices.BinarySearch(list, one)
-	if found {
-		return list
-	}
-	return slices.Insert(slices.Clone(list), i, one)
-}
-
 // merged is the coverage of rules that several tests name.
 func merged(list []report.RuleCoverage) (out []report.RuleCoverage) {
-	slices.SortStableFunc(list, func(a, b report.RuleCoverage) int {
+	compare := func(a, b report.RuleCoverage) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Policy, b.Policy),
 			cmp.Compare(a.Rule, b.Rule))
-	})
+	}
+	slices.SortStableFunc(list, compare)
 	for _, one := range list {
-		last := len(out) - 1
-		if last < 0 || out[last].Path != one.Path || out[last].Line != one.Line || out[last].Policy != one.Policy ||
-			out[last].Rule != one.Rule {
-			out = append(out, one)
+		if last := len(out) - 1; last >= 0 && compare(out[last], one) == 0 {
+			out[last].Results = report.Union(out[last].Results, one.Results)
+			out[last].Mutates = out[last].Mutates || one.Mutates
 			continue
 		}
-		for _, r := range one.Results {
-			out[last].Results = with(out[last].Results, r)
-		}
-		out[last].Mutates = out[last].Mutates || one.Mutates
+		out = append(out, one)
+	}
+	for _, one := range out {
+		slices.Sort(one.Results)
 	}
 	return out
 }
