@@ -48,20 +48,6 @@ type Control struct {
 	Images []string `yaml:"images,omitempty"`
 }
 
-// UnsupportedError is the error that policies of a kind have no exceptions.
-type UnsupportedError struct{ Kind string }
-
-func (e *UnsupportedError) Error() string {
-	return "a " + e.Kind + " does not support exceptions: fix the value, or narrow what the policy (or its binding) matches"
-}
-
-// UnnamedError is the error that a resource has no name, so that an exception cannot name it.
-type UnnamedError struct{ Kind string }
-
-func (e *UnnamedError) Error() string {
-	return "this " + e.Kind + " has no name that an exception could match: give it one"
-}
-
 // maxID is the maximum length of an ID, so that it can be a label and a file name.
 const maxID = 63
 
@@ -101,10 +87,11 @@ func (f fields) MarshalYAML() (any, error) {
 }
 
 // YAML returns the exception as YAML. Its version is kyverno.io/v2 for a policy of kyverno.io, and the policy's own
-// version for one of policies.kyverno.io. Errors are *UnsupportedError and *UnnamedError.
+// version for one of policies.kyverno.io. It fails for a policy of a kind without exceptions, and for a resource that an
+// exception cannot name. Its errors are shown in place of the draft.
 func (t Target) YAML() (string, error) {
 	if t.Name == "" || strings.ContainsAny(t.Name+t.Namespace, "*?") {
-		return "", &UnnamedError{Kind: t.Kind}
+		return "", fmt.Errorf("this %s has no name that an exception could match: give it one", t.Kind)
 	}
 	meta := fields{"name", cmp.Or(t.ID, t.DefaultID()), "namespace", cmp.Or(t.In, t.Namespace, "default")}
 	var body fields
@@ -115,7 +102,8 @@ func (t Target) YAML() (string, error) {
 	case "policies.kyverno.io":
 		body = t.expressions(meta)
 	default:
-		return "", &UnsupportedError{Kind: t.PolicyKind}
+		return "", fmt.Errorf("a %s does not support exceptions: fix the value, or narrow what the policy (or its binding) "+
+			"matches", t.PolicyKind)
 	}
 	var b strings.Builder
 	b.WriteString(t.comment())

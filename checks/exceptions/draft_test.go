@@ -1,7 +1,6 @@
 package exceptions_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -96,14 +95,15 @@ func TestNoDraft(t *testing.T) {
 	native, unnamed, wild := target(), target(), target()
 	native.PolicyAPIVersion, native.PolicyKind = "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"
 	unnamed.Name, wild.Name = "", "web*"
-	var unsupported *exceptions.UnsupportedError
-	var nameless *exceptions.UnnamedError
-	if _, err := native.YAML(); !errors.As(err, &unsupported) || unsupported.Kind != "ValidatingAdmissionPolicy" {
-		t.Errorf("%v", err)
-	}
-	for _, x := range []exceptions.Target{unnamed, wild} {
-		if _, err := x.YAML(); !errors.As(err, &nameless) {
-			t.Errorf("%q: %v", x.Name, err)
+	for want, list := range map[string][]exceptions.Target{
+		"a ValidatingAdmissionPolicy does not support exceptions: fix the value, or narrow what the policy (or its " +
+			"binding) matches": {native},
+		"this Deployment has no name that an exception could match: give it one": {unnamed, wild},
+	} {
+		for _, x := range list {
+			if text, err := x.YAML(); err == nil || err.Error() != want || text != "" {
+				t.Errorf("%q of %s: %q, %v", x.Name, x.PolicyKind, text, err)
+			}
 		}
 	}
 }

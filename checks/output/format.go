@@ -90,14 +90,10 @@ func writerOf[V Value](f format) writer[V] {
 	return nil
 }
 
-// UnknownError is the error for a format that does not exist, or that the command does not support.
-type UnknownError struct {
-	Name  string
-	Names []string // the supported names
-}
-
-func (e *UnknownError) Error() string {
-	return fmt.Sprintf("unknown output format %q: choose one of %s", e.Name, strings.Join(e.Names, ", "))
+// Unknown is the error for a format that does not exist, or that the command does not support. names are those that it
+// supports.
+func Unknown(name string, names []string) error {
+	return fmt.Errorf("unknown output format %q: choose one of %s", name, strings.Join(names, ", "))
 }
 
 // Names lists the formats that support a type, in the order of the documentation.
@@ -106,12 +102,12 @@ func Names[V Value]() []string {
 	return report.Mapped(own, func(f format) string { return f.name })
 }
 
-// Write writes a value in the named format. The error is *UnknownError, or that of w.
+// Write writes a value in the named format. The error is [Unknown], or that of w.
 func Write[V Value](name string, w io.Writer, v V, o Options) error {
 	for _, f := range formats() {
 		if write := writerOf[V](f); write != nil && f.name == name {
 			return write(w, v, o)
 		}
 	}
-	return &UnknownError{Name: name, Names: Names[V]()}
+	return Unknown(name, Names[V]())
 }

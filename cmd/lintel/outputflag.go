@@ -30,7 +30,7 @@ func addOutputFlag[V output.Value](cmd *cobra.Command, name *string) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if !slices.Contains(names, *name) {
-			return &output.UnknownError{Name: *name, Names: names}
+			return output.Unknown(*name, names)
 		}
 		return nil
 	}
@@ -126,7 +126,7 @@ func (o *formats) read(names []string) error {
 		name, path, isFile := strings.Cut(written, "=")
 		switch {
 		case !slices.Contains(names, name):
-			return &output.UnknownError{Name: name, Names: names}
+			return output.Unknown(name, names)
 		case isFile && path == "":
 			return fmt.Errorf("--output %s: name the file after the equals sign", written)
 		case isFile && slices.ContainsFunc(o.files, func(f formatFile) bool { return f.path == path }):
