@@ -32,7 +32,7 @@ func functions() []cel.EnvOption {
 		function("user.parseServiceAccount", one, dyn, text1(parseServiceAccount)),
 		function("listObjToMap", objects, cel.MapType(str, dyn), cel.FunctionBinding(listToMap)),
 		function("transform.listObjToMap", objects, cel.MapType(str, dyn), cel.FunctionBinding(listToMap)),
-		function("math.round", []*cel.Type{cel.DoubleType, cel.IntType}, cel.DoubleType, cel.BinaryBinding(round)),
+		function("math.round", []*cel.Type{cel.DoubleType, cel.IntType}, cel.DoubleType, binary(round)),
 		function("time_parse", two, str, text2(func(layout, value string) ref.Val {
 			t, err := time.Parse(layout, value)
 			return rfc3339(t, err)
@@ -107,25 +107,35 @@ func (m methods) Value() any            { return nil }
 
 var methodsType = cel.ObjectType("kyverno.library")
 
-func text1(f func(string) ref.Val) cel.OverloadOpt {
+// unary is the implementation of a function for an argument of one type.
+func unary[T ref.Val](f func(T) ref.Val) cel.OverloadOpt {
 	return cel.UnaryBinding(func(arg ref.Val) ref.Val {
-		s, ok := arg.(types.String)
+		v, ok := arg.(T)
 		if !ok {
 			return types.MaybeNoSuchOverloadErr(arg)
 		}
-		return f(string(s))
+		return f(v)
 	})
 }
 
-func text2(f func(a, b string) ref.Val) cel.OverloadOpt {
-	return cel.BinaryBinding(func(a, b ref.Val) ref.Val {
-		s, ok := a.(types.String)
-		t, ok2 := b.(types.String)
+// binary is unary for two arguments.
+func binary[A, B ref.Val](f func(A, B) ref.Val) cel.OverloadOpt {
+	return cel.BinaryBinding(func(first, second ref.Val) ref.Val {
+		a, ok := first.(A)
+		b, ok2 := second.(B)
 		if !ok || !ok2 {
-			return types.MaybeNoSuchOverloadErr(a)
+			return types.MaybeNoSuchOverloadErr(first)
 		}
-		return f(string(s), string(t))
+		return f(a, b)
 	})
+}
+
+func text1(f func(string) ref.Val) cel.OverloadOpt {
+	return unary(func(s types.String) ref.Val { return f(string(s)) })
+}
+
+func text2(f func(a, b string) ref.Val) cel.OverloadOpt {
+	return binary(func(a, b types.String) ref.Val { return f(string(a), string(b)) })
 }
 
 func instants(f func(a, b time.Time) ref.Val) cel.OverloadOpt {
@@ -181,14 +191,12 @@ func parseServiceAccount(s string) ref.Val {
 		"namespace": namespace})
 }
 
-func round(v, digits ref.Val) ref.Val {
-	f, ok := v.(types.Double)
-	d, ok2 := digits.(types.Int)
-	if !ok || !ok2 || d < -300 || d > 300 {
+func round(v types.Double, digits types.Int) ref.Val {
+	if digits < -300 || digits > 300 {
 		return types.MaybeNoSuchOverloadErr(v)
 	}
-	scale := math.Pow(10, float64(d))
-	return types.Double(math.Round(float64(f)*scale) / scale)
+	scale := math.Pow(10, float64(digits))
+	return types.Double(math.Round(float64(v)*scale) / scale)
 }
 
 // listToMap pairs two lists of objects: the keys are a field of the first list's objects, the values a field of the

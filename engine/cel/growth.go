@@ -37,12 +37,12 @@ func bounds() []cel.EnvOption {
 	str := cel.StringType
 	return []cel.EnvOption{
 		cel.Function(callRange, cel.Overload("range_int", []*cel.Type{cel.IntType}, cel.ListType(cel.IntType),
-			cel.UnaryBinding(rangeOf))),
+			unary(rangeOf))),
 		cel.Function(callReplace,
 			cel.Overload("replace_string", []*cel.Type{str, str, str}, str, cel.FunctionBinding(replace)),
 			cel.Overload("replace_string_n", []*cel.Type{str, str, str, cel.IntType}, str, cel.FunctionBinding(replace))),
 		cel.Function(callWithin, cel.Overload("within_string_int", []*cel.Type{str, cel.IntType}, str,
-			cel.BinaryBinding(within))),
+			binary(within))),
 		cel.Function(callFormat, cel.Overload("format_text_string", []*cel.Type{str}, str, text1(formatText))),
 		cel.Macros(
 			cel.ReceiverMacro("range", 1,
@@ -130,12 +130,8 @@ func sizeTrackers() []interpreter.CostTrackerOption {
 	}
 }
 
-func rangeOf(arg ref.Val) ref.Val {
-	n, ok := arg.(types.Int)
-	switch {
-	case !ok:
-		return types.MaybeNoSuchOverloadErr(arg)
-	case n > maxRange:
+func rangeOf(n types.Int) ref.Val {
+	if n > maxRange {
 		return types.NewErr("lists.range makes at most %d elements", maxRange)
 	}
 	out := make([]ref.Val, 0, max(n, 0))
@@ -172,16 +168,11 @@ func replace(args ...ref.Val) ref.Val {
 	return types.String(strings.Replace(texts[0], texts[1], texts[2], n))
 }
 
-func within(text, limit ref.Val) ref.Val {
-	s, ok := text.(types.String)
-	n, ok2 := limit.(types.Int)
-	if !ok || !ok2 {
-		return types.MaybeNoSuchOverloadErr(text)
+func within(text types.String, limit types.Int) ref.Val {
+	if len(text) > int(limit) {
+		return types.NewErr("a text of more than %d bytes cannot be used here", int(limit))
 	}
-	if len(s) > int(n) {
-		return types.NewErr("a text of more than %d bytes cannot be used here", int(n))
-	}
-	return s
+	return text
 }
 
 var precision = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%\.([0-9]+)`) })

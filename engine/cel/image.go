@@ -134,13 +134,7 @@ func imageFunctions() []cel.EnvOption {
 	}
 	ask := func(name string, result *cel.Type, of func(image) ref.Val) {
 		out = append(out, cel.Function(name, cel.MemberOverload("image_"+name, []*cel.Type{imageType}, result,
-			cel.UnaryBinding(func(arg ref.Val) ref.Val {
-				img, ok := arg.(image)
-				if !ok {
-					return types.MaybeNoSuchOverloadErr(arg)
-				}
-				return of(img)
-			}))))
+			unary(of))))
 	}
 	ask("containsDigest", cel.BoolType, func(i image) ref.Val { return types.Bool(i.digest != "") })
 	ask("registry", cel.StringType, func(i image) ref.Val { return types.String(i.registry) })

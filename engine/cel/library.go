@@ -23,10 +23,10 @@ func libraryFunctions() []cel.EnvOption {
 	dyn, str := cel.DynType, cel.StringType
 	return []cel.EnvOption{
 		function("time.truncate", []*cel.Type{cel.TimestampType, cel.DurationType}, cel.TimestampType,
-			cel.BinaryBinding(truncate)),
-		function("time.toCron", []*cel.Type{cel.TimestampType}, str, cel.UnaryBinding(toCron)),
+			binary(truncate)),
+		function("time.toCron", []*cel.Type{cel.TimestampType}, str, unary(toCron)),
 		function("gzip.compress", []*cel.Type{dyn}, cel.BytesType, text1(compress)),
-		function("gzip.decompress", []*cel.Type{cel.BytesType}, str, cel.UnaryBinding(decompress)),
+		function("gzip.decompress", []*cel.Type{cel.BytesType}, str, unary(decompress)),
 		function("x509.decode", []*cel.Type{str}, dyn, text1(decodeCertificate)),
 	}
 }
@@ -51,20 +51,11 @@ func engineMacro(library, name, method string, args int) cel.Macro {
 	return cel.ReceiverMacro(name, args, expand)
 }
 
-func truncate(at, to ref.Val) ref.Val {
-	t, ok := at.(types.Timestamp)
-	d, ok2 := to.(types.Duration)
-	if !ok || !ok2 {
-		return types.MaybeNoSuchOverloadErr(at)
-	}
-	return types.Timestamp{Time: t.Truncate(d.Duration)}
+func truncate(at types.Timestamp, to types.Duration) ref.Val {
+	return types.Timestamp{Time: at.Truncate(to.Duration)}
 }
 
-func toCron(at ref.Val) ref.Val {
-	t, ok := at.(types.Timestamp)
-	if !ok {
-		return types.MaybeNoSuchOverloadErr(at)
-	}
+func toCron(t types.Timestamp) ref.Val {
 	return types.String(fmt.Sprintf("%d %d %d %d %d", t.Minute(), t.Hour(), t.Day(), t.Month(), t.Weekday()))
 }
 
@@ -80,11 +71,7 @@ func compress(s string) ref.Val {
 	return types.Bytes(b.Bytes())
 }
 
-func decompress(arg ref.Val) ref.Val {
-	data, ok := arg.(types.Bytes)
-	if !ok {
-		return types.MaybeNoSuchOverloadErr(arg)
-	}
+func decompress(data types.Bytes) ref.Val {
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return types.NewErr("the data is not compressed with gzip")
