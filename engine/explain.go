@@ -1,12 +1,11 @@
 package engine
 
+import "github.com/lintel-bot/lintel/engine/cel"
+
 // Uses are the parts of exceptions that a rule can use, apart from being skipped as a whole.
 type Uses struct {
-	Images bool // the expressions read kyverno.excludedImages or exceptions.allowedImages
-	// Values are the names of the allowedValues that the expressions read, sorted and without duplicates; "" is the
-	// list without names.
-	Values   []string
-	Controls bool // the rule is about a Pod Security Standard: an exception can name controls of it
+	cel.Allowances      // that its expressions read
+	Controls       bool // the rule is about a Pod Security Standard: an exception can name controls of it
 }
 
 // Uses returns what a rule can use of exceptions. It is empty for a rule that is not in the set.

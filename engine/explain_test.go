@@ -10,6 +10,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/cel"
 	"github.com/lintel-bot/lintel/engine/internal/yamltest"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -177,7 +178,8 @@ spec:
 	want := map[string]engine.Uses{
 		"psa/restricted": {Controls: true}, "psa/autogen-restricted": {Controls: true},
 		"psa/autogen-cronjob-restricted": {Controls: true},
-		"v/":                             {Images: true, Values: []string{"y"}}, "m/": {Images: true, Values: []string{""}},
+		"v/":                             {Allowances: cel.Allowances{Images: true, Values: []string{"y"}}},
+		"m/":                             {Allowances: cel.Allowances{Images: true, Values: []string{""}}},
 	}
 	if diff := cmp.Diff(want, uses); diff != "" {
 		t.Error(diff)

@@ -69,10 +69,7 @@ func (p *celPolicy) nothing() bool            { return p.cel.MatchesNothing() }
 func (p *celPolicy) phase() phase             { return p.at }
 func (p *celPolicy) called() (string, int)    { return "", p.ref.Line }
 
-func (p *celPolicy) uses(string) Uses {
-	a := p.cel.Allowances()
-	return Uses{Images: a.Images, Values: a.Values}
-}
+func (p *celPolicy) uses(string) Uses { return Uses{Allowances: p.cel.Allowances()} }
 
 func (p *celPolicy) explainMatch(v *review) {
 	p.cel.ExplainMatch(v.ctx, v.request, v.celLog())

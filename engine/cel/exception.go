@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/cel-go/cel"
-
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -34,11 +32,7 @@ func CompileException(doc policy.Document, e policy.CELException) (*Exception, [
 		if len(e.Spec.PolicyRefs) == 0 {
 			c.problem("/spec/policyRefs", "the exception names no policy")
 		}
-		for i, m := range e.Spec.MatchConditions {
-			if x := c.compile("/spec/matchConditions/"+itoa(i)+"/expression", m.Expression, cel.BoolType); x != nil {
-				out.conditions = append(out.conditions, x)
-			}
-		}
+		out.conditions = c.conditions("/spec/matchConditions/", e.Spec.MatchConditions)
 		if err := out.values.read(e.Spec.AllowedValues); err != nil {
 			c.problem("/spec/allowedValues", "%v", err)
 		}
@@ -90,15 +84,8 @@ func (a *allowance) read(v any) error {
 	return nil
 }
 
-// Applies reports whether the exception names the policy.
-func (e *Exception) Applies(kind, name string) bool {
-	return slices.ContainsFunc(e.refs, func(r policy.CELPolicyRef) bool { return r.Kind == kind && r.Name == name })
-}
-
 // Expires returns when the exception ends, the zero time if it does not.
 func (e *Exception) Expires() time.Time { return e.expires }
-
-func (e *Exception) expired(now time.Time) bool { return !e.expires.IsZero() && !now.Before(e.expires) }
 
 // result returns the result of a policy that the exception skips as a whole.
 func (e *Exception) result(enforce bool) Result {
@@ -116,16 +103,22 @@ func (e *Exception) Whole() bool {
 	return len(e.images) == 0 && len(e.values.values) == 0 && len(e.values.named) == 0
 }
 
-// Matches reports whether the exception applies to the request: all of its conditions hold. A condition that is false
-// decides, even if others have errors. An error is a *admission.NeedsClusterError if it depends on the cluster.
-func (e *Exception) Matches(ctx context.Context, r *admission.Request, env Env) (bool, error) {
+// excepts reports whether the exception names the policy, has not expired, and all of its conditions hold for the request. A
+// condition that is false decides, even if others have errors. An error is a *admission.NeedsClusterError if it depends on
+// the cluster.
+func (e *Exception) excepts(ctx context.Context, p *Policy, r *admission.Request, env Env) (bool, error) {
+	named := slices.ContainsFunc(e.refs, func(r policy.CELPolicyRef) bool { return r.Kind == p.kind && r.Name == p.name })
+	if !named || !e.expires.IsZero() && !env.Now.Before(e.expires) {
+		return false, nil
+	}
 	ok, err := hold(&activation{ctx: ctx, state: &evaluation{
 		request: r, env: env, object: seen(r, r.Object), oldObject: seen(r, r.OldObject), empty: true,
 	}}, e.conditions)
 	needs := (*admission.NeedsClusterError)(nil)
 	if errors.As(err, &needs) && *needs == *admission.NeedsNamespace(r.Identity()) {
-		return false, nil // an exception has to be one for an object: else whoever leaves its namespace out is excepted
+		ok, err = false, nil // an exception has to be one for an object: else whoever leaves its namespace out is excepted
 	}
+	env.logException(e, ok, err)
 	return ok, err
 }
 

@@ -84,7 +84,7 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Polic
 		}
 		compile := func(spec policy.MutatingPolicySpec) target {
 			p := c.body("/spec", spec.FailurePolicy, spec.Variables, nil, nil, spec.AuditAnnotations)
-			c.conditions(p, "/spec/matchConditions/", spec.MatchConditions) // which may use the variables here
+			p.conditions = c.conditions("/spec/matchConditions/", spec.MatchConditions) // which may use the variables here
 			p.namespace = out.namespace
 			return target{program: func() *program { return p }, mutations: c.mutations("/spec/mutations", spec.Mutations)}
 		}
@@ -131,42 +131,24 @@ func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmiss
 	})
 }
 
-// mutated evaluates a MutatingPolicy with the exceptions that apply to the request.
+// mutated evaluates a MutatingPolicy with the images and values that the exceptions for the request allow. Where one exempts it
+// from the whole policy, or that is unknown, the policy is not evaluated.
 func (p *Policy) mutated(ctx context.Context, r *admission.Request, env Env, t *target) Result {
-	matched, skip := p.excepted(ctx, r, env)
-	if skip != nil {
-		return *skip
-	}
-	return p.apply(ctx, r, env, t, nil, matched)
-}
-
-// excepted returns the result for a request that an exception exempts from the whole policy, or if that is unknown; nil
-// if the policy has to be evaluated, with the images and values that other exceptions allow.
-func (p *Policy) excepted(ctx context.Context, r *admission.Request, env Env) (matched []*Exception, skip *Result) {
+	var matched []*Exception
 	for _, e := range env.Exceptions {
-		if !e.Applies(p.kind, p.name) || e.expired(env.Now) {
-			continue
-		}
-		ok, err := e.Matches(ctx, r, env)
-		env.logException(e, ok, err)
-		var out Result
-		switch {
+		switch ok, err := e.excepts(ctx, p, r, env); {
 		case errors.As(err, new(*admission.NeedsClusterError)):
-			out = Result{Outcome: admission.Unknown, Enforce: true,
+			return Result{Outcome: admission.Unknown, Enforce: true,
 				Message: "whether exception " + e.name + " applies is not known: " + err.Error()}
 		case err != nil:
-			out = p.judge(verdict{err: fmt.Errorf("a condition of exception %s: %w", e.name, err), index: -1}, true)
+			return p.judge(verdict{err: fmt.Errorf("a condition of exception %s: %w", e.name, err), index: -1}, true)
 		case ok && e.Whole():
-			out = e.result(true)
+			return e.result(true)
 		case ok:
 			matched = append(matched, e)
-			continue
-		default:
-			continue
 		}
-		return nil, &out
 	}
-	return matched, nil
+	return p.apply(ctx, r, env, t, nil, matched)
 }
 
 // apply runs the mutations one after the other.

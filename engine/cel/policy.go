@@ -107,7 +107,7 @@ func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, con
 	p := &program{lang: c.lang, kyverno: c.doc.Group() == kyvernoGroup}
 	c.declared, c.untyped, c.additions, c.mutates = map[string]*cel.Type{}, map[string]bool{}, 0, false
 	p.ignore = failurePolicy == "Ignore"
-	c.conditions(p, at+"/matchConditions/", conditions)
+	p.conditions = c.conditions(at+"/matchConditions/", conditions)
 	for i, v := range vars {
 		pointer := at + "/variables/" + itoa(i)
 		if v.Name == "" || c.declared[v.Name] != nil {
@@ -131,12 +131,13 @@ func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, con
 	return p
 }
 
-func (c *compiler) conditions(p *program, at string, conditions []policy.MatchCondition) {
+func (c *compiler) conditions(at string, conditions []policy.MatchCondition) (list []*expression) {
 	for i, m := range conditions {
 		if x := c.compile(at+itoa(i)+"/expression", m.Expression, cel.BoolType); x != nil {
-			p.conditions = append(p.conditions, x)
+			list = append(list, x)
 		}
 	}
+	return list
 }
 
 func (c *compiler) validations(p *program, at string, validations []policy.CELValidation) {
@@ -346,12 +347,7 @@ func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, as *pro
 	var matched []*Exception
 	var undecided, broken error
 	for _, e := range env.Exceptions {
-		if !e.Applies(p.kind, p.name) || e.expired(env.Now) {
-			continue
-		}
-		ok, err := e.Matches(ctx, r, env)
-		env.logException(e, ok, err)
-		switch {
+		switch ok, err := e.excepts(ctx, p, r, env); {
 		case errors.As(err, new(*admission.NeedsClusterError)):
 			undecided = err
 		case err != nil:

@@ -39,7 +39,7 @@ func CompileRule(doc policy.Document, spec RuleSpec) (*Rule, []policy.Problem) {
 	return compileDocument(doc, func(c *compiler) *Rule {
 		p := c.body(spec.Pointer, "", spec.Variables, nil, nil, spec.AuditAnnotations)
 		p.annotations = nil // they are checked, but Kyverno takes only the decisions
-		c.conditions(p, spec.PreconditionsAt+"/", spec.Preconditions)
+		p.conditions = c.conditions(spec.PreconditionsAt+"/", spec.Preconditions)
 		c.validations(p, spec.Pointer+"/expressions/", spec.Expressions)
 		if len(spec.Expressions) == 0 {
 			c.problem(spec.Pointer+"/expressions", "the rule has no expressions")

@@ -11,7 +11,7 @@ import (
 // Allowances are what a policy asks of exceptions: which of kyverno.excludedImages and kyverno.allowedValues its
 // expressions read, also by the names of the released product (https://kyverno.io/docs/guides/exceptions/).
 type Allowances struct {
-	Images bool
+	Images bool // kyverno.excludedImages or exceptions.allowedImages
 	// Values are the names of allowedValues that are read, sorted, each once; "" is the list without names.
 	Values []string
 }
