@@ -19,18 +19,62 @@ type celPolicy struct {
 	asks bool // it asks for the user
 }
 
-// compileValidating compiles a ValidatingPolicy or NamespacedValidatingPolicy.
-func compileValidating(d policy.Document, _ *bindings) (compiled, []policy.Problem, []policy.Problem) {
-	var v policy.ValidatingPolicy
-	bad, ok := decodeCEL(d, &v)
-	if !ok {
-		return nil, nil, bad
+// inCEL returns the function that compiles the policies of a kind that is written in CEL, and finds mistakes that compiling them
+// does not find. compile returns nil where a problem is an error, or where the policy is not evaluated here.
+func inCEL[P any](at phase, compile func(d policy.Document, p P, bound *bindings) (c *cel.Policy, elsewhere, problems []policy.Problem),
+) func(policy.Document, *bindings) (compiled, []policy.Problem, []policy.Problem) {
+	return func(d policy.Document, bound *bindings) (compiled, []policy.Problem, []policy.Problem) {
+		var p P
+		problems := policy.Decode(d, &p)
+		unread := policy.HasErrors(problems)
+		if problems = append(problems, checkCEL(d)...); unread {
+			return nil, nil, problems
+		}
+		c, elsewhere, more := compile(d, p, bound)
+		if problems = append(problems, more...); c == nil {
+			return nil, elsewhere, problems
+		}
+		return &celPolicy{ref: referenceTo(d), cel: c, at: at, asks: asksForUser(d.Value())}, elsewhere, problems
 	}
-	c, more := cel.CompileValidatingPolicy(d, v)
-	if c == nil && !policy.HasErrors(more) {
-		return nil, more, bad // of a mode that is not for requests to a cluster
+}
+
+func compileValidating(d policy.Document, p policy.ValidatingPolicy, _ *bindings) (*cel.Policy, []policy.Problem, []policy.Problem) {
+	c, problems := cel.CompileValidatingPolicy(d, p)
+	if c == nil && !policy.HasErrors(problems) {
+		return nil, problems, nil // of a mode that is not for requests to a cluster
 	}
-	return &celPolicy{ref: referenceTo(d), cel: c, at: validates, asks: asksForUser(d.Value())}, nil, append(bad, more...)
+	return c, nil, problems
+}
+
+func compileValidatingAdmission(d policy.Document, p policy.ValidatingAdmissionPolicy, bound *bindings) (*cel.Policy, []policy.Problem, []policy.Problem) {
+	c, problems := cel.CompileAdmissionPolicy(d, p, bound.validating)
+	return c, nil, problems
+}
+
+// compileMutating compiles a MutatingPolicy or NamespacedMutatingPolicy. One that changes existing objects is evaluated
+// only in a cluster.
+func compileMutating(d policy.Document, p policy.MutatingPolicy, _ *bindings) (*cel.Policy, []policy.Problem, []policy.Problem) {
+	c, problems := cel.CompileMutatingPolicy(d, p)
+	switch {
+	case policy.HasErrors(problems):
+	case cel.ChangesOthers(p):
+		others := d.Warning("/kind", "%s %s changes objects that exist already: it is not evaluated before merge", d.Kind,
+			d.Name).As(policy.NotEvaluated)
+		return nil, []policy.Problem{others}, problems
+	case c == nil:
+		return nil, problems, nil // off at admission
+	}
+	return c, nil, problems
+}
+
+func compileMutatingAdmission(d policy.Document, p policy.MutatingAdmissionPolicy, bound *bindings) (*cel.Policy, []policy.Problem, []policy.Problem) {
+	c, problems := cel.CompileMutatingAdmissionPolicy(d, p, bound.mutating)
+	if c != nil && bound.only && !slices.ContainsFunc(bound.mutating, func(b policy.MutatingAdmissionPolicyBinding) bool {
+		return b.Spec.PolicyName == d.Name
+	}) {
+		return nil, []policy.Problem{d.Warning("/metadata/name", "%s %s changes nothing, since no binding names it", d.Kind, d.Name)}, problems
+	}
+	return c, nil, problems
 }
 
 // asksForUser reports whether a rule names the user of the request, other than in its message.
@@ -40,25 +84,6 @@ func asksForUser(tree any) (is bool) {
 		is = is || !says && strings.Contains(s, "request.userInfo")
 	})
 	return is
-}
-
-// decodeCEL decodes a policy in CEL and finds mistakes that compiling it does not find. ok is false if it cannot be
-// decoded.
-func decodeCEL[P any](d policy.Document, p *P) (problems []policy.Problem, ok bool) {
-	problems = policy.Decode(d, p)
-	ok = !policy.HasErrors(problems)
-	return append(problems, checkCEL(d)...), ok
-}
-
-// compileValidatingAdmission compiles a ValidatingAdmissionPolicy.
-func compileValidatingAdmission(d policy.Document, bound *bindings) (compiled, []policy.Problem, []policy.Problem) {
-	var v policy.ValidatingAdmissionPolicy
-	bad, ok := decodeCEL(d, &v)
-	if !ok {
-		return nil, nil, bad
-	}
-	c, more := cel.CompileAdmissionPolicy(d, v, bound.validating)
-	return &celPolicy{ref: referenceTo(d), cel: c, at: validates, asks: asksForUser(d.Value())}, nil, append(bad, more...)
 }
 
 func (p *celPolicy) reference() PolicyRef     { return p.ref }

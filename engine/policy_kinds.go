@@ -35,10 +35,10 @@ var kindsOf = map[string]map[string]*role{
 		"ClusterCleanupPolicy": {clusterOnly: true},
 	},
 	"policies.kyverno.io": {
-		"ValidatingPolicy":                {compile: compileValidating},
-		"NamespacedValidatingPolicy":      {compile: compileValidating},
-		"MutatingPolicy":                  {compile: compileMutating},
-		"NamespacedMutatingPolicy":        {compile: compileMutating},
+		"ValidatingPolicy":                {compile: inCEL(validates, compileValidating)},
+		"NamespacedValidatingPolicy":      {compile: inCEL(validates, compileValidating)},
+		"MutatingPolicy":                  {compile: inCEL(mutates, compileMutating)},
+		"NamespacedMutatingPolicy":        {compile: inCEL(mutates, compileMutating)},
 		"PolicyException":                 {exception: true},
 		"GeneratingPolicy":                {clusterOnly: true},
 		"NamespacedGeneratingPolicy":      {clusterOnly: true},
@@ -48,9 +48,9 @@ var kindsOf = map[string]map[string]*role{
 		"NamespacedImageValidatingPolicy": {clusterOnly: true},
 	},
 	admissionGroup: {
-		"ValidatingAdmissionPolicy":        {compile: compileValidatingAdmission},
+		"ValidatingAdmissionPolicy":        {compile: inCEL(validates, compileValidatingAdmission)},
 		"ValidatingAdmissionPolicyBinding": {bind: func(d policy.Document, b *bindings) []policy.Problem { return decodeBinding(d, &b.validating) }},
-		"MutatingAdmissionPolicy":          {compile: compileMutatingAdmission},
+		"MutatingAdmissionPolicy":          {compile: inCEL(mutatesFirst, compileMutatingAdmission)},
 		"MutatingAdmissionPolicyBinding":   {bind: func(d policy.Document, b *bindings) []policy.Problem { return decodeBinding(d, &b.mutating) }},
 	},
 }
