@@ -66,9 +66,8 @@ func (c *compiler) mutations(at string, list []policy.CELMutation) []mutation {
 // ChangesOthers reports whether a MutatingPolicy changes existing objects and not those of a request. That happens only
 // in a cluster.
 func ChangesOthers(p policy.MutatingPolicy) bool {
-	e := p.Spec.Evaluation
-	return p.Spec.TargetMatchConstraints != nil ||
-		e != nil && e.MutateExisting != nil && e.MutateExisting.Enabled != nil && *e.MutateExisting.Enabled
+	existing := p.Spec.Evaluation.MutateExisting.Enabled
+	return p.Spec.TargetMatchConstraints != nil || existing != nil && *existing
 }
 
 // CompileMutatingPolicy compiles a MutatingPolicy or NamespacedMutatingPolicy
@@ -94,16 +93,14 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Polic
 		out.targets = append([]target{pods}, c.controllers(spec.MatchConstraints, spec.Autogen, pods.match,
 			func(template string) target { return compile(mutatingTemplates(spec, template)) })...)
 		out.finish()
-		if e := spec.Evaluation; e != nil {
-			out.replace = e.UseServerSideApply
-			if e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
-				if !ChangesOthers(p) {
-					c.problem("/spec/evaluation/admission", "the policy is never evaluated: enable admission or mutateExisting")
-				}
-				return nil
-			}
+		out.replace = spec.Evaluation.UseServerSideApply
+		if admitted := spec.Evaluation.Admission.Enabled; admitted == nil || *admitted {
+			return out
 		}
-		return out
+		if !ChangesOthers(p) {
+			c.problem("/spec/evaluation/admission", "the policy is never evaluated: enable admission or mutateExisting")
+		}
+		return nil
 	})
 }
 

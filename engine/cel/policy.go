@@ -161,9 +161,9 @@ func (c *compiler) validations(p *program, at string, validations []policy.CELVa
 func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*Policy, []policy.Problem) {
 	return compileDocument(doc, func(c *compiler) *Policy {
 		spec := p.Spec
-		if e := spec.Evaluation; e != nil && e.Mode != "" && e.Mode != "Kubernetes" {
+		if mode := spec.Evaluation.Mode; mode != "" && mode != "Kubernetes" {
 			c.problems = append(c.problems, doc.Warning("/spec/evaluation/mode",
-				"policies of the evaluation mode %q are not evaluated before merge", e.Mode))
+				"policies of the evaluation mode %q are not evaluated before merge", mode))
 			return nil
 		}
 		out := &Policy{
@@ -176,7 +176,7 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 		if doc.Kind == "NamespacedValidatingPolicy" {
 			out.namespace = doc.Namespace
 		}
-		if e := spec.Evaluation; e != nil && e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
+		if admitted := spec.Evaluation.Admission.Enabled; admitted != nil && !*admitted {
 			out.enforce = false
 		}
 		compile := func(c *compiler, spec policy.ValidatingPolicySpec) *program {

@@ -6,7 +6,7 @@ package policy
 // (https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/,
 // https://kubernetes.io/docs/reference/access-authn-authz/mutating-admission-policy/).
 
-// Head is how a document of a kind in CEL begins.
+// Head is how a document of a kind in CEL begins that has no status.
 type Head struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
@@ -22,11 +22,7 @@ type CELSpec struct {
 }
 
 // ValidatingPolicy is a ValidatingPolicy or NamespacedValidatingPolicy of policies.kyverno.io.
-type ValidatingPolicy struct {
-	Head
-	Spec   ValidatingPolicySpec `json:"spec"`
-	Status any                  `json:"status"`
-}
+type ValidatingPolicy = Object[map[string]any, ValidatingPolicySpec]
 
 // ValidatingPolicySpec is what a ValidatingPolicy checks and how.
 type ValidatingPolicySpec struct {
@@ -35,7 +31,7 @@ type ValidatingPolicySpec struct {
 	AuditAnnotations     []CELAuditAnnotation `json:"auditAnnotations"`
 	Autogen              *CELAutogen          `json:"autogen"`
 	ValidationActions    []string             `json:"validationActions" enum:"Deny|Audit|Warn"`
-	Evaluation           *CELEvaluation       `json:"evaluation"`
+	Evaluation           CELEvaluation        `json:"evaluation"`
 	WebhookConfiguration any                  `json:"webhookConfiguration"`
 }
 
@@ -62,10 +58,10 @@ type CELPodControllers struct {
 
 // CELEvaluation describes where a policy is evaluated.
 type CELEvaluation struct {
-	Mode           string     `json:"mode"`
-	Admission      *CELSwitch `json:"admission"`
-	Background     *CELSwitch `json:"background"`
-	MutateExisting *CELSwitch `json:"mutateExisting"`
+	Mode           string    `json:"mode"`
+	Admission      CELSwitch `json:"admission"`
+	Background     CELSwitch `json:"background"`
+	MutateExisting CELSwitch `json:"mutateExisting"`
 
 	// UseServerSideApply lets apply configurations replace atomic lists and maps.
 	UseServerSideApply bool `json:"useServerSideApply"`
@@ -99,11 +95,7 @@ type ResourceRule struct {
 }
 
 // ValidatingAdmissionPolicy is the policy kind of Kubernetes itself.
-type ValidatingAdmissionPolicy struct {
-	Head
-	Spec   ValidatingAdmissionPolicySpec `json:"spec"`
-	Status any                           `json:"status"`
-}
+type ValidatingAdmissionPolicy = Object[map[string]any, ValidatingAdmissionPolicySpec]
 
 // ValidatingAdmissionPolicySpec is what a ValidatingAdmissionPolicy checks.
 type ValidatingAdmissionPolicySpec struct {
@@ -138,11 +130,7 @@ type ValidatingAdmissionPolicyBinding struct {
 }
 
 // MutatingPolicy is a MutatingPolicy or NamespacedMutatingPolicy of policies.kyverno.io.
-type MutatingPolicy struct {
-	Head
-	Spec   MutatingPolicySpec `json:"spec"`
-	Status any                `json:"status"`
-}
+type MutatingPolicy = Object[map[string]any, MutatingPolicySpec]
 
 // MutatingPolicySpec is what a MutatingPolicy writes and when.
 type MutatingPolicySpec struct {
@@ -153,7 +141,7 @@ type MutatingPolicySpec struct {
 	AuditAnnotations       []CELAuditAnnotation `json:"auditAnnotations"`
 	Mutations              []CELMutation        `json:"mutations"`
 	WebhookConfiguration   any                  `json:"webhookConfiguration"`
-	Evaluation             *CELEvaluation       `json:"evaluation"`
+	Evaluation             CELEvaluation        `json:"evaluation"`
 	ReinvocationPolicy     string               `json:"reinvocationPolicy" enum:"Never|IfNeeded"`
 }
 
@@ -170,11 +158,7 @@ type CELExpression struct {
 }
 
 // MutatingAdmissionPolicy is the mutating policy kind of Kubernetes itself.
-type MutatingAdmissionPolicy struct {
-	Head
-	Spec   MutatingAdmissionPolicySpec `json:"spec"`
-	Status any                         `json:"status"`
-}
+type MutatingAdmissionPolicy = Object[map[string]any, MutatingAdmissionPolicySpec]
 
 // MutatingAdmissionPolicySpec is what a MutatingAdmissionPolicy writes and when.
 type MutatingAdmissionPolicySpec struct {

@@ -50,15 +50,18 @@ type Metadata struct {
 	ClusterName                any `json:"clusterName"`
 }
 
+// Object is a document with a spec and a status, and with what is read of its metadata.
+type Object[M, S any] struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   M      `json:"metadata"`
+	Spec       S      `json:"spec"`
+	Status     any    `json:"status"`
+}
+
 // ClusterPolicy is a ClusterPolicy or a Policy of kyverno.io
 // (https://kyverno.io/docs/policy-types/cluster-policy/).
-type ClusterPolicy struct {
-	APIVersion string   `json:"apiVersion"`
-	Kind       string   `json:"kind"`
-	Metadata   Metadata `json:"metadata"`
-	Spec       Spec     `json:"spec"`
-	Status     any      `json:"status"`
-}
+type ClusterPolicy = Object[Metadata, Spec]
 
 // Spec is the spec of a policy.
 type Spec struct {
@@ -311,13 +314,7 @@ type ForEachMutation struct {
 
 // PolicyException is the exception kind of kyverno.io
 // (https://kyverno.io/docs/exceptions/).
-type PolicyException struct {
-	APIVersion string        `json:"apiVersion"`
-	Kind       string        `json:"kind"`
-	Metadata   Metadata      `json:"metadata"`
-	Spec       ExceptionSpec `json:"spec"`
-	Status     any           `json:"status"`
-}
+type PolicyException = Object[Metadata, ExceptionSpec]
 
 // ExceptionSpec describes which rules do not count for which requests.
 type ExceptionSpec struct {
