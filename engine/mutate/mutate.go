@@ -26,7 +26,8 @@ type Loader func(*variable.Scope)
 // ContextCompiler compiles the list of context entries at pointer of document.
 type ContextCompiler func(document any, pointer string) (Loader, error)
 
-// Mutation is a compiled mutate block: immutable and safe for concurrent use.
+// Mutation is a compiled mutate block, or the part of an entry of foreach that is one: a patch, then entries of foreach. It is
+// immutable and safe for concurrent use.
 type Mutation struct {
 	patch *patch
 	each  []*loop
@@ -40,11 +41,10 @@ type patch struct {
 
 // loop is one entry of foreach.
 type loop struct {
+	Mutation
 	list          *jmespath.Expression
 	load          Loader
 	preconditions *condition.Set
-	patch         *patch
-	each          []*loop
 	descending    bool
 }
 
@@ -58,21 +58,14 @@ func Compile(document any, pointer string, contexts ContextCompiler) (*Mutation,
 		return nil, jsonpointer.Errorf(pointer, "must be an object")
 	}
 	c := &compiler{document, contexts}
-	out := &Mutation{}
-	var err error
-	if out.patch, err = c.patch(block, pointer); err != nil {
+	out, err := c.mutation(block, pointer, "a mutate block", 1)
+	if err != nil {
 		return nil, err
-	}
-	if out.each, err = c.loops(block, pointer, 1); err != nil {
-		return nil, err
-	}
-	if out.patch == nil && len(out.each) == 0 {
-		return nil, jsonpointer.Errorf(pointer, "a mutate block needs patchStrategicMerge, patchesJson6902 or foreach")
 	}
 	if block["targets"] != nil {
 		return &Mutation{}, nil
 	}
-	return out, nil
+	return &out, nil
 }
 
 // ForEach reports whether the mutation goes over elements.
@@ -81,6 +74,18 @@ func (m *Mutation) ForEach() bool { return len(m.each) > 0 }
 type compiler struct {
 	document any
 	contexts ContextCompiler
+}
+
+// mutation compiles a patch and the entries of foreach, one of which there has to be. what names the block in messages, and depth
+// says how deep its foreach nests.
+func (c *compiler) mutation(block map[string]any, pointer, what string, depth int) (out Mutation, err error) {
+	if out.patch, err = c.patch(block, pointer); err != nil {
+		return out, err
+	}
+	if out.each, err = c.loops(block, pointer, depth); err == nil && out.patch == nil && len(out.each) == 0 {
+		err = jsonpointer.Errorf(pointer, "%s needs patchStrategicMerge, patchesJson6902 or foreach", what)
+	}
+	return out, err
 }
 
 func (c *compiler) patch(block map[string]any, pointer string) (*patch, error) {
@@ -147,14 +152,8 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 	if out.list, err = jmespath.Compile(source); err != nil {
 		return nil, jsonpointer.Errorf(at+"/list", "%s", err)
 	}
-	if out.patch, err = c.patch(entry, at); err != nil {
+	if out.Mutation, err = c.mutation(entry, at, "an entry of foreach", depth+1); err != nil {
 		return nil, err
-	}
-	if out.each, err = c.loops(entry, at, depth+1); err != nil {
-		return nil, err
-	}
-	if out.patch == nil && len(out.each) == 0 {
-		return nil, jsonpointer.Errorf(at, "an entry of foreach needs patchStrategicMerge, patchesJson6902 or foreach")
 	}
 	if entry["context"] != nil {
 		if c.contexts == nil {
@@ -182,18 +181,9 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 // applies, it returns the object unchanged. The input is never changed; the result shares unchanged parts with it.
 // Errors of variables and conditions are passed on: errors.As finds a look-up that needs the cluster.
 func (m *Mutation) Apply(s *variable.Scope, object admission.Object) (admission.Object, []string, error) {
-	out := object
-	var err error
-	if m.patch != nil {
-		if out, err = m.patch.apply(s, out); err != nil {
-			return object, nil, err
-		}
-	}
-	r := &runner{left: maxElements}
-	for _, l := range m.each {
-		if out, err = r.loop(s, l, out, 0); err != nil {
-			return object, nil, err
-		}
+	out, err := (&runner{left: maxElements}).run(s, m, object, 0)
+	if err != nil {
+		return object, nil, err
 	}
 	written := changes(object, out)
 	if len(written) == 0 {
@@ -220,6 +210,20 @@ func (p *patch) apply(s *variable.Scope, object admission.Object) (admission.Obj
 
 // runner counts the elements that one mutation has handled.
 type runner struct{ left int }
+
+func (r *runner) run(s *variable.Scope, m *Mutation, object admission.Object, depth int) (_ admission.Object, err error) {
+	if m.patch != nil {
+		if object, err = m.patch.apply(s, object); err != nil {
+			return object, err
+		}
+	}
+	for _, l := range m.each {
+		if object, err = r.loop(s, l, object, depth); err != nil {
+			return object, err
+		}
+	}
+	return object, nil
+}
 
 func (r *runner) loop(s *variable.Scope, l *loop, object admission.Object, depth int) (admission.Object, error) {
 	v, err := s.Query(l.list)
@@ -270,16 +274,5 @@ func (r *runner) element(parent *variable.Scope, l *loop, object admission.Objec
 			return object, err
 		}
 	}
-	var err error
-	if l.patch != nil {
-		if object, err = l.patch.apply(s, object); err != nil {
-			return object, err
-		}
-	}
-	for _, inner := range l.each {
-		if object, err = r.loop(s, inner, object, depth+1); err != nil {
-			return object, err
-		}
-	}
-	return object, nil
+	return r.run(s, &l.Mutation, object, depth+1)
 }
