@@ -12,6 +12,7 @@ import (
 type members struct {
 	texts     []string
 	isList    bool // the value is a list
+	mixed     bool // and holds something else than texts
 	isNumber  bool // the value is a number or bool: only AnyIn and AnyNotIn take it, and only for lists
 	isText    bool
 	text      string          // the string as it is
@@ -24,7 +25,7 @@ type members struct {
 func prepare(value any) members {
 	switch typed := value.(type) {
 	case []any:
-		return members{texts: sprints(typed), isList: true}
+		return members{texts: sprints(typed), isList: true, mixed: slices.ContainsFunc(typed, notString)}
 	case int64, float64, bool:
 		return members{texts: []string{sprint(typed)}, isNumber: true}
 	case string:
@@ -92,11 +93,9 @@ func (m *members) holdsEach() (lookUp func(key string) bool, ok bool) {
 	}, true
 }
 
-// membership creates an operator that searches keys: AnyIn (some), AllIn, AnyNotIn (negative, some) or AllNotIn
-// (negative). A key meets it by being found, for a negative one by not being found. For the keys of a list, one that
-// meets it is enough for some, and all have to otherwise. Only the numeric operators, AnyIn and AnyNotIn, compare the
-// keys of a list with a value that is a number or a boolean.
-func membership(negative, some bool) operator {
+// searching creates an operator that searches keys in a value that prepare parses; one that is negative, for keys that are not
+// there. list is for the keys of a list.
+func searching(negative bool, prepare func(value any) members, list func(m members, keys []string) bool) operator {
 	return func(value any) test {
 		m := prepare(value)
 		return func(key any) bool {
@@ -104,52 +103,45 @@ func membership(negative, some bool) operator {
 				found, ok := m.holdsKey(text)
 				return ok && found != negative
 			}
-			list, ok := key.([]any)
-			if !ok || m.isNumber && !some {
-				return false
-			}
-			keys := sprints(list)
-			if m.isText && len(keys) == 1 && keys[0] == m.text {
-				return !negative
-			}
-			if m.unmatched != nil && negative && some {
-				// AnyNotIn tests for a key outside the range. A text that is not a number is not outside.
-				return slices.ContainsFunc(keys, func(key string) bool { return m.unmatched.Matches(key) })
-			}
-			found, ok := m.holdsEach()
-			// Some key that meets it, or none that does not.
-			return ok && slices.ContainsFunc(keys, func(key string) bool { return (found(key) != negative) == some }) == some
+			keys, ok := key.([]any)
+			return ok && list(m, sprints(keys))
 		}
 	}
+}
+
+// membership creates an operator that searches keys: AnyIn (some), AllIn, AnyNotIn (negative, some) or AllNotIn
+// (negative). A key meets it by being found, for a negative one by not being found. For the keys of a list, one that
+// meets it is enough for some, and all have to otherwise. Only the numeric operators, AnyIn and AnyNotIn, compare the
+// keys of a list with a value that is a number or a boolean.
+func membership(negative, some bool) operator {
+	return searching(negative, prepare, func(m members, keys []string) bool {
+		switch {
+		case m.isNumber && !some:
+			return false
+		case m.isText && len(keys) == 1 && keys[0] == m.text:
+			return !negative
+		case m.unmatched != nil && negative && some:
+			// AnyNotIn tests for a key outside the range. A text that is not a number is not outside.
+			return slices.ContainsFunc(keys, func(key string) bool { return m.unmatched.Matches(key) })
+		}
+		found, ok := m.holdsEach()
+		// Some key that meets it, or none that does not.
+		return ok && slices.ContainsFunc(keys, func(key string) bool { return (found(key) != negative) == some }) == some
+	})
 }
 
 // exactly creates the deprecated operators. In: a single key as for AnyIn; of a list, all keys have to be among the
 // values, exactly. NotIn, the negative one: a single key as for AnyNotIn; of a list, at least one key must not be among
 // the values, exactly.
 func exactly(negative bool) operator {
-	return func(value any) test {
-		m := prepareExact(value)
-		return func(key any) bool {
-			if text, ok := scalarKey(key); ok {
-				found, ok := m.holdsKey(text)
-				return ok && found != negative
-			}
-			list, ok := key.([]any)
-			if !ok {
-				return false
-			}
-			keys := sprints(list)
-			if m.isText && len(keys) == 1 && keys[0] == m.text {
-				// Kyverno returns true here for both operators.
-				return true
-			}
-			if m.invalid || m.isNumber || m.isList && slices.ContainsFunc(value.([]any), notString) {
-				return false
-			}
-			missing := slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(m.texts, k) })
-			return missing == negative
+	return searching(negative, prepareExact, func(m members, keys []string) bool {
+		if m.isText && len(keys) == 1 && keys[0] == m.text {
+			// Kyverno returns true here for both operators.
+			return true
 		}
-	}
+		missing := slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(m.texts, k) })
+		return !m.invalid && !m.isNumber && !m.mixed && missing == negative
+	})
 }
 
 func notString(value any) bool {
