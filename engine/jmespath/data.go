@@ -96,7 +96,7 @@ func (m *machine) measureYAML(n *yamlv3.Node, depth int) error {
 
 // lookup gives null for a key or index that does not exist.
 func lookup(c *call) (any, error) {
-	if list, ok := asArray(c.args[0]); ok {
+	if list, ok := c.args[0].([]any); ok {
 		n, ok := asNumber(c.args[1])
 		if !ok {
 			return nil, c.fail("argument #2 is not of type Number")
@@ -121,7 +121,7 @@ func lookup(c *call) (any, error) {
 func items(c *call) (any, error) {
 	key, value := c.str(1), c.str(2)
 	entry := func(k, v any) any { return map[string]any{key: k, value: v} }
-	if list, ok := asArray(c.args[0]); ok {
+	if list, ok := c.args[0].([]any); ok {
 		out := make([]any, len(list))
 		for i, v := range list {
 			out[i] = entry(int64(i), v)

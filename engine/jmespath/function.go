@@ -44,10 +44,10 @@ func (k kind) takes(v any) bool {
 	if _, ok := asNumber(v); ok {
 		return k&kindNumber != 0
 	}
-	if list, ok := asArray(v); ok {
+	if list, ok := v.([]any); ok {
 		return k&kindArray != 0 || k&kindStrings != 0 && all(list, isString) || k&kindNumbers != 0 && all(list, isNumber)
 	}
-	_, ok := asObject(v)
+	_, ok := v.(map[string]any)
 	return ok && k&kindObject != 0
 }
 
@@ -80,13 +80,9 @@ type call struct {
 }
 
 func (m *machine) call(n *node, v any) (any, error) {
-	args := make([]any, len(n.kids))
-	for i, kid := range n.kids {
-		arg, err := m.evalSoft(kid, v)
-		if err != nil {
-			return nil, err
-		}
-		args[i] = arg
+	args, err := m.evalEach(n.kids, v)
+	if err != nil {
+		return nil, err
 	}
 	c := &call{machine: m, node: n, args: args}
 	for i, arg := range args {
@@ -104,8 +100,8 @@ func (c *call) fail(format string, args ...any) error {
 
 func (c *call) str(i int) string         { s, _ := c.args[i].(string); return s }
 func (c *call) num(i int) number         { n, _ := asNumber(c.args[i]); return n }
-func (c *call) list(i int) []any         { l, _ := asArray(c.args[i]); return l }
-func (c *call) obj(i int) map[string]any { o, _ := asObject(c.args[i]); return o }
+func (c *call) list(i int) []any         { l, _ := c.args[i].([]any); return l }
+func (c *call) obj(i int) map[string]any { o, _ := c.args[i].(map[string]any); return o }
 func (c *call) ref(i int) *node          { r, _ := c.args[i].(reference); return r.node }
 
 // text is a string argument, or a number as it is written.

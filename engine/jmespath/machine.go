@@ -98,7 +98,7 @@ func (m *machine) eval(n *node, v any) (any, error) {
 	case opLiteral:
 		return n.value, nil
 	case opField:
-		if o, ok := asObject(v); ok {
+		if o, ok := v.(map[string]any); ok {
 			if field, ok := o[n.name]; ok {
 				return field, nil
 			}
@@ -121,7 +121,7 @@ func (m *machine) eval(n *node, v any) (any, error) {
 		}
 		return m.evalSoft(n.kids[1], left)
 	case opIndex:
-		list, _ := asArray(v)
+		list, _ := v.([]any)
 		return at(list, n.index), nil
 	case opSlice:
 		return m.cut(n, v)
@@ -210,13 +210,17 @@ func (m *machine) selectList(n *node, v any) (any, error) {
 	if err := m.grow(16 * len(n.kids)); err != nil {
 		return nil, err
 	}
-	out := make([]any, 0, len(n.kids))
-	for _, kid := range n.kids {
-		item, err := m.evalSoft(kid, v)
-		if err != nil {
+	return m.evalEach(n.kids, v)
+}
+
+// evalEach returns the values of several nodes. The list is nil where one has none.
+func (m *machine) evalEach(nodes []*node, v any) ([]any, error) {
+	out := make([]any, len(nodes))
+	for i, n := range nodes {
+		var err error
+		if out[i], err = m.evalSoft(n, v); err != nil {
 			return nil, err
 		}
-		out = append(out, item)
 	}
 	return out, nil
 }
@@ -240,7 +244,7 @@ func (m *machine) selectHash(n *node, v any) (any, error) {
 }
 
 func (m *machine) cut(n *node, v any) (any, error) {
-	list, ok := asArray(v)
+	list, ok := v.([]any)
 	if !ok {
 		return nil, nil
 	}
@@ -302,7 +306,7 @@ func (m *machine) project(n *node, v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, ok := asArray(left)
+	list, ok := left.([]any)
 	if n.op == opValues {
 		list, ok = valuesOf(left)
 	}
@@ -341,7 +345,7 @@ func (m *machine) project(n *node, v any) (any, error) {
 func (m *machine) flatten(list []any) (any, error) {
 	out := make([]any, 0, len(list))
 	for _, item := range list {
-		inner, ok := asArray(item)
+		inner, ok := item.([]any)
 		if !ok {
 			inner = []any{item}
 		}
@@ -355,7 +359,7 @@ func (m *machine) flatten(list []any) (any, error) {
 
 // valuesOf are the values of an object in the order of its keys, so that equal input gives equal output.
 func valuesOf(v any) ([]any, bool) {
-	object, ok := asObject(v)
+	object, ok := v.(map[string]any)
 	if !ok {
 		return nil, false
 	}

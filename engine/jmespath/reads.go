@@ -79,7 +79,7 @@ func (p place) field(name string) place {
 	if p.fields != nil {
 		return p.fields[name]
 	}
-	object, isObject := asObject(p.value)
+	object, isObject := p.value.(map[string]any)
 	if !isObject && p.value != nil {
 		return place{pointer: p.pointer, known: p.known} // a list or scalar has no fields
 	}
@@ -91,7 +91,7 @@ func (p place) elements() ([]place, bool) {
 	if p.list {
 		return p.items, true
 	}
-	values, ok := asArray(p.value)
+	values, ok := p.value.([]any)
 	if !ok {
 		return nil, false
 	}
@@ -205,7 +205,7 @@ func index(at place, i int) place {
 func (r *reader) project(n *node, at place) place {
 	left := r.walk(n.kids[0], at)
 	if n.op == opValues {
-		object, ok := asObject(left.value)
+		object, ok := left.value.(map[string]any)
 		if !ok {
 			return place{pointer: left.pointer, known: left.known}
 		}

@@ -52,7 +52,7 @@ func standardFunctions() []function {
 		{name: "join", params: []kind{kindString, kindStrings}, run: join},
 		{name: "type", params: []kind{kindAny}, run: func(c *call) (any, error) { return typeName(c.args[0]), nil }},
 		{name: "to_array", params: []kind{kindAny}, run: func(c *call) (any, error) {
-			if list, ok := asArray(c.args[0]); ok {
+			if list, ok := c.args[0].([]any); ok {
 				return list, nil
 			}
 			return []any{c.args[0]}, nil

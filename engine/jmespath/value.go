@@ -24,16 +24,6 @@ func falsy(v any) bool {
 	return false
 }
 
-func asArray(v any) ([]any, bool) {
-	list, ok := v.([]any)
-	return list, ok
-}
-
-func asObject(v any) (map[string]any, bool) {
-	object, ok := v.(map[string]any)
-	return object, ok
-}
-
 // number is a JSON number that remembers whether it is whole.
 type number struct {
 	i     int64
@@ -100,22 +90,11 @@ func (m *machine) equal(a, b any) (bool, error) {
 	if err := m.tick(); err != nil {
 		return false, err
 	}
-	switch a := a.(type) {
-	case nil:
-		return b == nil, nil
-	case string:
-		t, ok := b.(string)
-		return ok && a == t, nil
-	case bool:
-		t, ok := b.(bool)
-		return ok && a == t, nil
-	}
-	if x, ok := asNumber(a); ok {
-		y, ok := asNumber(b)
-		return ok && compareNumbers(x, y) == 0, nil
-	}
-	if x, ok := asArray(a); ok {
-		y, ok := asArray(b)
+	switch x := a.(type) {
+	case nil, string, bool:
+		return a == b, nil
+	case []any:
+		y, ok := b.([]any)
 		if !ok || len(x) != len(y) {
 			return false, nil
 		}
@@ -125,9 +104,8 @@ func (m *machine) equal(a, b any) (bool, error) {
 			}
 		}
 		return true, nil
-	}
-	if x, ok := asObject(a); ok {
-		y, ok := asObject(b)
+	case map[string]any:
+		y, ok := b.(map[string]any)
 		if !ok || len(x) != len(y) {
 			return false, nil
 		}
@@ -142,6 +120,10 @@ func (m *machine) equal(a, b any) (bool, error) {
 		}
 		return true, nil
 	}
+	if x, ok := asNumber(a); ok {
+		y, ok := asNumber(b)
+		return ok && compareNumbers(x, y) == 0, nil
+	}
 	return reflect.DeepEqual(a, b), nil
 }
 
@@ -154,11 +136,9 @@ func typeName(v any) string {
 		return "string"
 	case bool:
 		return "boolean"
-	}
-	if _, ok := asNumber(v); ok {
+	case int64, float64:
 		return "number"
-	}
-	if _, ok := asArray(v); ok {
+	case []any:
 		return "array"
 	}
 	return "object"
