@@ -42,11 +42,13 @@ func narrow(sc *variable.Scope, pointers []string, list []any, decides func(elem
 		switch same := sc.At(pointers[0]).(type) {
 		case []any:
 			if reflect.DeepEqual(same, list) {
-				return elementsThat(pointers[0], list, decides)
+				return those(pointers[0], list, decides, func(i int) string { return strconv.Itoa(i) })
 			}
 		case map[string]any:
 			if areKeys(same, list) {
-				return keysThat(pointers[0], list, decides)
+				fields := those(pointers[0], list, decides, func(i int) string { return jsonpointer.Escape(list[i].(string)) })
+				slices.Sort(fields)
+				return fields
 			}
 		}
 	}
@@ -84,30 +86,16 @@ func areKeys(m map[string]any, list []any) bool {
 	})
 }
 
-// keysThat returns the pointers to the fields of a map whose names decide, or to the map if no name decides alone.
-func keysThat(mapping string, names []any, decides func(name any) bool) (out []string) {
-	for _, name := range names {
-		if decides(name) {
-			out = append(out, mapping+"/"+jsonpointer.Escape(name.(string)))
-		}
-	}
-	slices.Sort(out)
-	if len(out) == 0 {
-		return []string{mapping}
-	}
-	return out
-}
-
-// elementsThat returns the pointers to the elements of a list that decide, or to the list if no element decides alone.
-func elementsThat(list string, values []any, decides func(element any) bool) []string {
-	var out []string
+// those returns the pointers to the values of a list that decide, which token leads to from a pointer, or that pointer if no value
+// decides alone.
+func those(pointer string, values []any, decides func(value any) bool, token func(i int) string) (out []string) {
 	for i, v := range values {
 		if decides(v) {
-			out = append(out, list+"/"+strconv.Itoa(i))
+			out = append(out, pointer+"/"+token(i))
 		}
 	}
 	if len(out) == 0 {
-		return []string{list}
+		return []string{pointer}
 	}
 	return out
 }
