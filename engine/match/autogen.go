@@ -39,7 +39,6 @@ func IsController(kind string) bool { return selectors[kind] != "" }
 // AutogenRule is a generated rule as JSON, with the index of the rule it was generated from.
 type AutogenRule struct {
 	Index int
-	Name  string
 	Tree  map[string]any
 }
 
@@ -113,32 +112,26 @@ func AutogenRules(p *policy.ClusterPolicy, trees []any) []AutogenRule {
 		if !ok || IsGenerated(r.Name) || !aboutPods(r) {
 			continue
 		}
+		add := func(prefix string, kinds []string) {
+			if generated := generate(tree, r, kinds); generated != nil {
+				name := prefix + r.Name
+				generated["name"] = name[:min(len(name), maxName)]
+				out = append(out, AutogenRule{i, generated})
+			}
+		}
 		if len(others) > 0 {
-			out = appendRule(out, i, name("autogen-", r.Name), generate(tree, r, others))
+			add("autogen-", others)
 		}
 		if hasCron {
-			out = appendRule(out, i, name("autogen-cronjob-", r.Name), generate(tree, r, []string{cronJob}))
+			add("autogen-cronjob-", []string{cronJob})
 		}
 	}
 	return out
 }
 
-func appendRule(out []AutogenRule, index int, name string, tree map[string]any) []AutogenRule {
-	if tree == nil {
-		return out
-	}
-	tree["name"] = name
-	return append(out, AutogenRule{index, name, tree})
-}
-
 // IsGenerated reports whether a name is that of a generated rule. Rules written with such a name come from an export:
 // they are ignored if rules are generated.
 func IsGenerated(name string) bool { return strings.HasPrefix(name, "autogen-") }
-
-func name(prefix, rule string) string {
-	n := prefix + rule
-	return n[:min(len(n), maxName)]
-}
 
 func aboutPods(r *policy.Rule) bool {
 	kinds := func(m policy.Match) (out []string) {
