@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -38,51 +37,16 @@ func JSONPatch(object admission.Object, operationList []any) (admission.Object, 
 // set. Kinds of other groups have no schema here: their lists are replaced. The inputs are not changed.
 func Configuration(object, configuration admission.Object, replace bool) (admission.Object, error) {
 	id := admission.IdentityOf(object)
-	a := applier{merger: merger{kind: id.Kind, builtin: builtinGroup(id.Group)}, replace: replace}
-	out, err := a.merge(map[string]any(object), map[string]any(configuration), field{}, 0)
+	m := merger{kind: id.Kind, builtin: builtinGroup(id.Group), applies: true, replace: replace}
+	out, err := m.merge(map[string]any(object), map[string]any(configuration), field{}, 0)
 	if err != nil {
 		return object, err
 	}
 	return out.(map[string]any), nil //nolint:forcetypeassert // maps merge to a map
 }
 
-// applier merges apply configurations into objects of one kind.
-type applier struct {
-	merger
-	replace bool
-}
-
-func (a applier) merge(have, next any, at field, depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, errDepth
-	}
-	switch n := next.(type) {
-	case map[string]any:
-		if a.atomicMap(at) {
-			return n, a.refuse(at)
-		}
-		h, _ := have.(map[string]any)
-		out := maps.Clone(h)
-		if out == nil {
-			out = make(map[string]any, len(n))
-		}
-		for k, v := range n {
-			merged, err := a.merge(h[k], v, at.child(k), depth+1)
-			if err != nil {
-				return nil, err
-			}
-			out[k] = merged
-		}
-		return out, nil
-	case []any:
-		h, _ := have.([]any)
-		return a.mergeList(h, n, at, depth)
-	}
-	return next, nil
-}
-
-func (a applier) refuse(at field) error {
-	if a.replace {
+func (m merger) refuse(at field) error {
+	if m.replace {
 		return nil
 	}
 	return fmt.Errorf("the apply configuration sets %s of %s, which can only be replaced as a whole: write a JSON patch",
@@ -91,8 +55,8 @@ func (a applier) refuse(at field) error {
 
 // atomicMap reports whether a map is replaced as a whole: it has x-kubernetes-map-type atomic in the types of
 // Kubernetes.
-func (a applier) atomicMap(at field) bool {
-	if !a.builtin {
+func (m merger) atomicMap(at field) bool {
+	if !m.builtin {
 		return false
 	}
 	switch at.name {
@@ -103,14 +67,14 @@ func (a applier) atomicMap(at field) bool {
 	return false
 }
 
-func (a applier) mergeList(have, next []any, at field, depth int) (any, error) {
+func (m merger) applyList(have, next []any, at field, depth int) (any, error) {
 	if at.name == "finalizers" {
 		return distinct(slices.Clone(have), next), nil
 	}
-	keys := a.mergeKeys(at, slices.Concat(have, next))
+	keys := m.mergeKeys(at, slices.Concat(have, next))
 	if keys == nil {
-		if a.builtin {
-			return next, a.refuse(at)
+		if m.builtin {
+			return next, m.refuse(at)
 		}
 		return next, nil
 	}
@@ -126,7 +90,7 @@ func (a applier) mergeList(have, next []any, at field, depth int) (any, error) {
 		if found {
 			current = out[i]
 		}
-		merged, err := a.merge(current, e, at.element(), depth+1)
+		merged, err := m.merge(current, e, at.element(), depth+1)
 		if err != nil {
 			return nil, err
 		}

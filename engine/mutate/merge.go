@@ -12,6 +12,8 @@ import (
 type merger struct {
 	kind    string
 	builtin bool // kinds of other groups have no merge keys: their lists are replaced
+	applies bool // like server-side apply instead: see Configuration
+	replace bool // what is atomic may be applied
 }
 
 // builtinGroup reports whether an API group belongs to Kubernetes itself.
@@ -81,10 +83,13 @@ func (m merger) merge(object, patch any, at field, depth int) (any, error) {
 	}
 	switch p := patch.(type) {
 	case map[string]any:
-		switch p[directive] {
-		case "delete":
+		switch {
+		case m.applies && m.atomicMap(at):
+			return p, m.refuse(at)
+		case m.applies:
+		case p[directive] == "delete":
 			return nil, nil
-		case "replace":
+		case p[directive] == "replace":
 			out := maps.Clone(p)
 			delete(out, directive)
 			return out, nil
@@ -95,26 +100,23 @@ func (m merger) merge(object, patch any, at field, depth int) (any, error) {
 			out = make(map[string]any, len(p))
 		}
 		for k, v := range p {
-			if k == directive {
-				continue
-			}
-			if v == nil {
-				delete(out, k)
+			if k == directive && !m.applies {
 				continue
 			}
 			value, err := m.merge(have[k], v, at.child(k), depth+1)
 			if err != nil {
 				return nil, err
 			}
-			if value == nil {
+			if out[k] = value; value == nil && !m.applies {
 				delete(out, k)
-				continue
 			}
-			out[k] = value
 		}
 		return out, nil
 	case []any:
 		have, _ := object.([]any)
+		if m.applies {
+			return m.applyList(have, p, at, depth)
+		}
 		return m.mergeList(have, p, at, depth)
 	}
 	return patch, nil
