@@ -49,9 +49,6 @@ func (n *node) match(value any, r *recorder) verdict {
 		r.wants(n.requirement)
 		return structureMismatch(r)
 	case n.shape == shapeEmptyList:
-		if r == nil {
-			return fail
-		}
 		r.wants(n.requirement)
 		return r.fail(r.here(), "pattern Array empty")
 	}
@@ -59,9 +56,6 @@ func (n *node) match(value any, r *recorder) verdict {
 }
 
 func structureMismatch(r *recorder) verdict {
-	if r == nil {
-		return fail
-	}
 	return r.fail(r.here(), "validation rule failed at path ", r.here(),
 		", resource does not satisfy the expected overlay pattern")
 }
@@ -99,10 +93,7 @@ func (n *node) matchScalar(value any, r *recorder) verdict {
 // matchMap evaluates the anchors of a map and then its other keys
 // (https://kyverno.io/docs/policy-types/cluster-policy/validate/#anchors-and-child-elements-conditional-and-equality).
 func (n *node) matchMap(m map[string]any, r *recorder) verdict {
-	if r != nil {
-		// Kyverno looks up the anchors before it expands the metadata.
-		r.matched(n.anchors, m)
-	}
+	r.matched(n.anchors, m) // Kyverno looks up the anchors before it expands the metadata
 	n = n.of(m)
 	failed := false
 	if len(n.anchors) > 0 {

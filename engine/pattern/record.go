@@ -87,6 +87,9 @@ func (r *recorder) unmute() {
 
 // fail records that the value here fails with the given reason and the path Kyverno prints.
 func (r *recorder) fail(path string, text ...string) verdict {
+	if r == nil {
+		return fail
+	}
 	r.text, r.where = strings.Join(text, ""), path
 	if r.muted > 0 {
 		return fail
@@ -118,11 +121,16 @@ func (r *recorder) report(negation bool) {
 }
 
 // here returns the path of the current value as Kyverno prints it.
-func (r *recorder) here() string { return string(r.printed) }
+func (r *recorder) here() string {
+	if r == nil {
+		return ""
+	}
+	return string(r.printed)
+}
 
 // matched records the anchors of a map that Kyverno looks up in the resource.
 func (r *recorder) matched(anchors []entry, resource map[string]any) {
-	if r.found {
+	if r == nil || r.found {
 		return
 	}
 	for i := range anchors {
