@@ -280,7 +280,11 @@ func (t *Trace) origins(segments []segment) []Origin {
 	for _, g := range segments {
 		if g.n > 0 {
 			conds = join(conds, g.cond)
-			g.org.leaves(func(n *node) { found = t.weigh(found, n, g, at) })
+			role := Verbatim
+			if g.off < 0 {
+				role = Derived
+			}
+			g.org.leaves(func(n *node) { found = t.weigh(found, n, g, at, role) })
 		}
 		at += int(g.n)
 	}
@@ -289,23 +293,14 @@ func (t *Trace) origins(segments []segment) []Origin {
 	})
 	var fall, cause []weighed
 	conds.each(func(n *node, role Role) {
-		g := segment{off: 0}
 		if role == Fallback {
-			fall = t.weigh(fall, n, g, 0)
+			fall = t.weigh(fall, n, segment{}, 0, Fallback)
 		} else if len(cause) < maxConditions {
-			cause = t.weigh(cause, n, g, 0)
+			cause = t.weigh(cause, n, segment{}, 0, Condition)
 		}
 	})
 	var out []Origin
-	for _, w := range found {
-		out = append(out, w.o)
-	}
-	for _, w := range fall {
-		w.o.Role = Fallback
-		out = append(out, w.o)
-	}
-	for _, w := range cause {
-		w.o.Role = Condition
+	for _, w := range slices.Concat(found, fall, cause) {
 		out = append(out, w.o)
 	}
 	return out
@@ -332,11 +327,7 @@ func rank(o Origin) int {
 }
 
 // weigh adds the origin of a segment to a list, or adds its bytes to an entry of the same origin.
-func (t *Trace) weigh(found []weighed, n *node, g segment, at int) []weighed {
-	role := Verbatim
-	if g.off < 0 {
-		role = Derived
-	}
+func (t *Trace) weigh(found []weighed, n *node, g segment, at int, role Role) []weighed {
 	for i := range found {
 		w := &found[i]
 		if w.node == n && w.o.Role == role && (n.kind != Text || w.o.Offset == n.off+int(max(g.off, 0))) {
