@@ -209,14 +209,7 @@ func (r *run) make(count, size int) error {
 
 // built makes a text from values, and counts the size of both. So a loop that doubles a text ends.
 func (r *run) built(args []any, do func() string) (string, error) {
-	w := weighing{left: r.limits.Output}
-	for _, arg := range args {
-		if !w.fits(arg, 0) {
-			return "", halted("builds too large a text")
-		}
-	}
-	text := do()
-	return text, r.large(max(r.limits.Output-w.left, len(text)))
+	return r.written("", args, func() (string, error) { return do(), nil })
 }
 
 // weightyFuncs limits functions that print or copy whole values. A list that contains another one twice, which contains
