@@ -16,6 +16,7 @@ type Block struct {
 }
 
 type filter struct {
+	policy.UserInfo
 	kinds             []Kind
 	names             []string // name and names are two lists: both must match
 	name              string
@@ -24,9 +25,6 @@ type filter struct {
 	selector          *Selector
 	namespaceSelector *Selector
 	operations        []admission.Operation
-
-	subjects            []policy.Subject
-	roles, clusterRoles []string
 }
 
 // Compile compiles a block, and says all that is wrong with it.
@@ -69,10 +67,7 @@ func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
 		problems = append(problems, invalid(field, format, args...))
 	}
 	r := f.Resources
-	out := filter{
-		name: r.Name, names: r.Names, namespaces: r.Namespaces,
-		subjects: f.Subjects, roles: f.Roles, clusterRoles: f.ClusterRoles,
-	}
+	out := filter{UserInfo: f.UserInfo, name: r.Name, names: r.Names, namespaces: r.Namespaces}
 	for i, k := range r.Kinds {
 		kind, ok := ParseKind(k)
 		if !ok {
@@ -89,21 +84,18 @@ func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
 		out.annotations = append(out.annotations, pair{k, v})
 	}
 	slices.SortFunc(out.annotations, func(a, b pair) int { return strings.Compare(a.key, b.key) })
-	selectors := []struct {
-		field string
-		in    *policy.Selector
-		out   **Selector
-	}{{"selector", r.Selector, &out.selector}, {"namespaceSelector", r.NamespaceSelector, &out.namespaceSelector}}
-	for _, s := range selectors {
-		if s.in == nil {
-			continue
+	selector := func(field string, in *policy.Selector) *Selector {
+		if in == nil {
+			return nil
 		}
-		c, wrong := CompileSelector(s.in)
+		c, wrong := CompileSelector(in)
 		if wrong != nil {
-			bad("resources/"+s.field+"/"+wrong.Field, "%s", wrong.Message)
+			bad("resources/"+field+"/"+wrong.Field, "%s", wrong.Message)
 		}
-		*s.out = c
+		return c
 	}
+	out.selector = selector("selector", r.Selector)
+	out.namespaceSelector = selector("namespaceSelector", r.NamespaceSelector)
 	for _, roles := range []struct {
 		field string
 		names []string
@@ -132,16 +124,12 @@ func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
 	return out, problems
 }
 
-func (f *filter) hasUser() bool {
-	return len(f.subjects) > 0 || len(f.roles) > 0 || len(f.clusterRoles) > 0
-}
-
 func (f *filter) hasResources() bool {
 	return len(f.kinds) > 0 || len(f.names) > 0 || f.name != "" || len(f.namespaces) > 0 || len(f.annotations) > 0 ||
 		f.selector != nil || f.namespaceSelector != nil || len(f.operations) > 0
 }
 
-func (f *filter) empty() bool { return !f.hasUser() && !f.hasResources() }
+func (f *filter) empty() bool { return !f.SelectsUsers() && !f.hasResources() }
 
 // Kinds lists the kinds of requests that can match, nil for any.
 func (b *Block) Kinds() []Kind {

@@ -81,7 +81,7 @@ func (m *misses) goOn(holds bool, words func() string) bool {
 
 // eval reports whether the filter matches a request. needs is set if that is not known.
 func (f *filter) eval(t *Target, as role, not *misses) (matched bool, needs error) {
-	user := f.hasUser() && (as != asMatch || !t.anonymous() || f.user(t))
+	user := f.SelectsUsers() && (as != asMatch || !t.anonymous() || f.user(t))
 	name, namespace := t.Identity.Name, t.namespace()
 	in, known := true, true
 	fits := not.goOn(user || f.hasResources(), func() string {
@@ -153,10 +153,10 @@ func (f *filter) user(t *Target) bool {
 			return slices.Contains(have, w)
 		})
 	}
-	if !overlap(f.roles, t.Roles) || !overlap(f.clusterRoles, t.ClusterRoles) {
+	if !overlap(f.Roles, t.Roles) || !overlap(f.ClusterRoles, t.ClusterRoles) {
 		return false
 	}
-	for _, s := range f.subjects {
+	for _, s := range f.Subjects {
 		switch s.Kind {
 		case "ServiceAccount":
 			if wild("system:serviceaccount:"+s.Namespace+":"+s.Name, t.User.Username) {
@@ -172,7 +172,7 @@ func (f *filter) user(t *Target) bool {
 			}
 		}
 	}
-	return len(f.subjects) == 0
+	return len(f.Subjects) == 0
 }
 
 // SelectsNamespace reports whether a selector matches the namespace of the request. The error says if this is unknown,

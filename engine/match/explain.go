@@ -90,7 +90,7 @@ func (f *filter) asks(t *Target, as role) string {
 	if f.namespaceSelector != nil {
 		parts = append(parts, "namespace with labels "+f.namespaceSelector.String())
 	}
-	if f.hasUser() {
+	if f.SelectsUsers() {
 		if as == asMatch && t.anonymous() && !f.user(t) {
 			parts = append(parts, "any user, since the requesting user is not given")
 		} else {
@@ -103,17 +103,17 @@ func (f *filter) asks(t *Target, as role) string {
 // userNames lists the users, groups and roles that the filter names.
 func (f *filter) userNames() string {
 	var names []string
-	for _, s := range f.subjects {
+	for _, s := range f.Subjects {
 		name := s.Name
 		if s.Namespace != "" {
 			name = s.Namespace + "/" + name
 		}
 		names = append(names, s.Kind+" "+name)
 	}
-	for _, r := range f.roles {
+	for _, r := range f.Roles {
 		names = append(names, "role "+r)
 	}
-	for _, r := range f.clusterRoles {
+	for _, r := range f.ClusterRoles {
 		names = append(names, "cluster role "+r)
 	}
 	return named(names)
