@@ -276,8 +276,8 @@ func equal(want, have any) (bool, error) {
 	if want == nil || have == nil {
 		return want == nil && have == nil, nil
 	}
-	if a, ok := number(want); ok {
-		if b, ok := number(have); ok {
+	if a, ok := jmespath.Number(want); ok {
+		if b, ok := jmespath.Number(have); ok {
 			return a == b, nil
 		}
 	}
@@ -285,16 +285,6 @@ func equal(want, have any) (bool, error) {
 		return false, fmt.Errorf("types are not comparable, %s - %s", kind(want), kind(have))
 	}
 	return want == have, nil
-}
-
-func number(v any) (float64, bool) {
-	switch n := v.(type) {
-	case int64:
-		return float64(n), true
-	case float64:
-		return n, true
-	}
-	return 0, false
 }
 
 func kind(v any) string {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -74,11 +75,11 @@ func sameNumber(a, b any) bool {
 			return x == y
 		}
 	}
-	x, ok := number(a)
+	x, ok := jmespath.Number(a)
 	if !ok {
 		return false
 	}
-	y, ok := number(b)
+	y, ok := jmespath.Number(b)
 	return ok && x == y
 }
 

@@ -73,14 +73,3 @@ func sprints(list []any) []string {
 	}
 	return texts
 }
-
-// number returns a value as a number, if it is one.
-func number(value any) (float64, bool) {
-	switch typed := value.(type) {
-	case int64:
-		return float64(typed), true
-	case float64:
-		return typed, true
-	}
-	return 0, false
-}

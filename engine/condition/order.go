@@ -8,6 +8,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -26,7 +27,7 @@ func compare(key, value any) (order int, ok bool) {
 	if k, v, ok := seconds(key, value); ok {
 		return cmp.Compare(k, v), true
 	}
-	if k, ok := number(key); ok {
+	if k, ok := jmespath.Number(key); ok {
 		return compareNumber(k, value)
 	}
 	text, ok := key.(string)
@@ -54,7 +55,7 @@ func compare(key, value any) (order int, ok bool) {
 }
 
 func compareNumber(key float64, value any) (int, bool) {
-	v, ok := number(value)
+	v, ok := jmespath.Number(value)
 	if text, isText := value.(string); isText {
 		v, ok = parseNumber(text)
 	}
@@ -113,7 +114,7 @@ func withUnit(value any) (float64, bool) {
 
 // wholeSeconds returns a number of seconds without its fraction, which Kyverno drops.
 func wholeSeconds(value any) (float64, bool) {
-	n, ok := number(value)
+	n, ok := jmespath.Number(value)
 	return math.Trunc(n), ok
 }
 

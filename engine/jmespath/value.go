@@ -56,6 +56,12 @@ func asNumber(v any) (number, bool) {
 	return number{}, false
 }
 
+// Number returns a value as a number, if it is one.
+func Number(v any) (float64, bool) {
+	n, ok := asNumber(v)
+	return n.float(), ok
+}
+
 // exactBound is the size up to which every whole float64 is one whole number.
 const exactBound = 1 << 53
 
