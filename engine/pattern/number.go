@@ -1,8 +1,10 @@
 package pattern
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -79,47 +81,17 @@ func (t *term) compareQuantity(value any) (order int, ok bool) {
 	return q.Cmp(t.quantity), ok
 }
 
+// rangePattern is two numbers with an optional sign, fraction and unit, and the operator between them.
+var rangePattern = sync.OnceValue(func() *regexp.Regexp {
+	const end = `([-+]?[0-9]+(?:\.[0-9]+)?[A-Za-z]*)`
+	return regexp.MustCompile(`^` + end + `(!?-)` + end + `$`)
+})
+
 // SplitRange splits a range "a-b" or "a!-b" into its ends and its operator, "-" or "!-". Each end is a
 // number with an optional sign, fraction and unit; anything else is not a range.
 func SplitRange(s string) (left, right, op string, ok bool) {
-	n := rangeEnd(s)
-	if n == 0 {
-		return "", "", "", false
+	if m := rangePattern().FindStringSubmatch(s); m != nil {
+		return m[1], m[3], m[2], true
 	}
-	left, rest := s[:n], s[n:]
-	op = "-"
-	if strings.HasPrefix(rest, "!") {
-		op = "!-"
-	}
-	right, ok = strings.CutPrefix(rest, op)
-	if !ok || right == "" || rangeEnd(right) != len(right) {
-		return "", "", "", false
-	}
-	return left, right, op, true
-}
-
-// rangeEnd returns the length of the range end at the start of s, 0 if there is none.
-func rangeEnd(s string) int {
-	i := 0
-	digits := func() bool {
-		from := i
-		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
-			i++
-		}
-		return i > from
-	}
-	if i < len(s) && (s[i] == '-' || s[i] == '+') {
-		i++
-	}
-	if !digits() {
-		return 0
-	}
-	if i+1 < len(s) && s[i] == '.' && s[i+1] >= '0' && s[i+1] <= '9' {
-		i++
-		digits()
-	}
-	for i < len(s) && (s[i] >= 'a' && s[i] <= 'z' || s[i] >= 'A' && s[i] <= 'Z') {
-		i++
-	}
-	return i
+	return "", "", "", false
 }
