@@ -434,10 +434,6 @@ func class(s string) (int, string, bool) {
 			i++
 			c, size = utf8.DecodeRuneInString(s[i:])
 			b.WriteString(regexp.QuoteMeta(string(c)))
-		case c == '-':
-			b.WriteByte('-')
-		case c == '[' || c == '^' || c == '&' || c == '~':
-			b.WriteString(`\` + string(c))
 		default:
 			b.WriteString(regexp.QuoteMeta(string(c)))
 		}
