@@ -271,11 +271,7 @@ func deepIndent(data []byte, limit int) bool {
 		switch c {
 		case '\n':
 			indent, start = 0, true
-		case ' ':
-			if start {
-				indent++
-			}
-		case '-', '?':
+		case ' ', '-', '?':
 			if start {
 				indent++
 			}

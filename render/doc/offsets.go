@@ -201,9 +201,7 @@ func QuotedLength(s string) int {
 	quote := s[0]
 	for i := 1; i < len(s); i++ {
 		switch {
-		case s[i] == '\\' && quote == '"':
-			i++
-		case s[i] == quote && quote == '\'' && i+1 < len(s) && s[i+1] == quote:
+		case s[i] == '\\' && quote == '"', s[i] == quote && quote == '\'' && i+1 < len(s) && s[i+1] == quote:
 			i++
 		case s[i] == quote:
 			return i + 1

@@ -225,10 +225,6 @@ func head(document string) string {
 }
 
 func isWord(text string) bool {
-	for _, c := range []byte(text) {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-			return false
-		}
-	}
-	return text != ""
+	isOther := func(c rune) bool { return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') }
+	return text != "" && !strings.ContainsFunc(text, isOther)
 }

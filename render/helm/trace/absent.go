@@ -42,24 +42,15 @@ func (t *Trace) Absent(template string, offset, length int, keys []string) []Can
 	if f == nil || f.err != nil || offset < 0 || length < 0 || offset+length > len(f.out) || len(keys) == 0 {
 		return nil
 	}
-	from, to := widen(f.out, offset, offset+length)
+	// Skipped blocks leave their marks in the white space around it, too.
+	from := len(strings.TrimRight(f.out[:offset], " \n\t-"))
+	to := len(f.out) - len(strings.TrimLeft(f.out[offset+length:], " \n\t"))
 	col := offset - (strings.LastIndexByte(f.out[:offset], '\n') + 1)
 	a := &absence{trace: t, keys: keys, template: template, col: col}
 	a.siblings(f, offset, offset+length)
 	a.skipped(f, from, to)
 	slices.SortStableFunc(a.found, func(x, y Candidate) int { return cmp.Compare(y.score, x.score) })
 	return a.found
-}
-
-// widen extends a range by the white space around it, where skipped blocks leave their marks.
-func widen(s string, from, to int) (int, int) {
-	for from > 0 && strings.IndexByte(" \n\t-", s[from-1]) >= 0 {
-		from--
-	}
-	for to < len(s) && strings.IndexByte(" \n\t", s[to]) >= 0 {
-		to++
-	}
-	return from, to
 }
 
 type absence struct {
