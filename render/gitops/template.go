@@ -13,6 +13,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
+	"github.com/lintel-bot/lintel/render/helm"
 )
 
 // templates fills in the templates of one ApplicationSet, in either of the two template languages
@@ -301,36 +302,6 @@ func cleanTemplateError(err error) string {
 	return fmt.Sprintf("%.120s", text)
 }
 
-// children lists the child nodes of a node of a template.
-func children(n parse.Node) (list []parse.Node) {
-	branch := func(b parse.BranchNode) []parse.Node { return []parse.Node{b.Pipe, b.List, b.ElseList} }
-	switch n := n.(type) {
-	case *parse.ListNode:
-		if n != nil {
-			return n.Nodes
-		}
-	case *parse.ActionNode:
-		return []parse.Node{n.Pipe}
-	case *parse.PipeNode:
-		if n != nil {
-			for _, cmd := range n.Cmds {
-				list = append(list, cmd)
-			}
-		}
-	case *parse.CommandNode:
-		return n.Args
-	case *parse.ChainNode:
-		return []parse.Node{n.Node}
-	case *parse.IfNode:
-		return branch(n.BranchNode)
-	case *parse.WithNode:
-		return branch(n.BranchNode)
-	case *parse.RangeNode:
-		return branch(n.BranchNode)
-	}
-	return list
-}
-
 // inspect records what a template reads, and refuses what is not evaluated.
 func (c *compiled) inspect(n parse.Node, depth int) error {
 	if depth > 1000 {
@@ -354,7 +325,7 @@ func (c *compiled) inspect(n parse.Node, depth int) error {
 		}
 		c.calls, c.mutates = append(c.calls, n.Ident), c.mutates || mutator(n.Ident)
 	}
-	for _, child := range children(n) {
+	for _, child := range helm.Children(n) {
 		if err := c.inspect(child, depth+1); err != nil {
 			return err
 		}
@@ -383,7 +354,7 @@ func newGuards() guards {
 
 // guard adds a step at the start of every loop's body, and a size check to every printed value.
 func guard(n parse.Node, g guards) {
-	for _, child := range children(n) {
+	for _, child := range helm.Children(n) {
 		guard(child, g)
 	}
 	switch n := n.(type) {

@@ -96,35 +96,18 @@ func (a *asks) bound(n parse.Node, condition bool, depth int) error {
 	if depth > deepestTree {
 		return halted("has a template that is nested too deep")
 	}
-	var parts []parse.Node
+	tests := false // whether it is decided by its pipe
 	switch n := n.(type) {
 	case *parse.ListNode:
-		if n == nil {
-			return nil
-		}
-		for i, part := range n.Nodes {
+		for i, part := range Children(n) {
 			if call, ok := part.(*parse.TemplateNode); ok {
 				n.Nodes[i] = included(call)
 			}
 		}
-		parts = n.Nodes
-	case *parse.ActionNode:
-		parts = append(parts, n.Pipe)
-	case *parse.IfNode:
-		return a.branch(&n.BranchNode, true, depth)
-	case *parse.RangeNode:
-		return a.branch(&n.BranchNode, false, depth)
-	case *parse.WithNode:
-		return a.branch(&n.BranchNode, true, depth)
-	case *parse.PipeNode:
-		for _, c := range n.Cmds {
-			parts = append(parts, c)
-		}
-	case *parse.CommandNode:
-		parts = n.Args
+	case *parse.IfNode, *parse.WithNode:
+		tests = true
 	case *parse.ChainNode:
 		a.fields(n.Field, condition)
-		parts = append(parts, n.Node)
 	case *parse.FieldNode:
 		a.fields(n.Ident, condition)
 	case *parse.VariableNode:
@@ -132,24 +115,43 @@ func (a *asks) bound(n parse.Node, condition bool, depth int) error {
 	case *parse.StringNode:
 		a.text(n.Text, condition)
 	}
-	for _, part := range parts {
-		if err := a.bound(part, condition, depth+1); err != nil {
+	for _, part := range Children(n) {
+		_, isPipe := part.(*parse.PipeNode)
+		if err := a.bound(part, condition || tests && isPipe, depth+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *asks) branch(n *parse.BranchNode, condition bool, depth int) error {
-	if err := a.bound(n.Pipe, condition, depth+1); err != nil {
-		return err
-	}
-	for _, list := range []*parse.ListNode{n.List, n.ElseList} {
-		if err := a.bound(list, false, depth+1); err != nil {
-			return err
+// Children lists the child nodes of a node of a template.
+func Children(n parse.Node) (list []parse.Node) {
+	branch := func(b parse.BranchNode) []parse.Node { return []parse.Node{b.Pipe, b.List, b.ElseList} }
+	switch n := n.(type) {
+	case *parse.ListNode:
+		if n != nil {
+			return n.Nodes
 		}
+	case *parse.ActionNode:
+		return []parse.Node{n.Pipe}
+	case *parse.PipeNode:
+		if n != nil {
+			for _, cmd := range n.Cmds {
+				list = append(list, cmd)
+			}
+		}
+	case *parse.CommandNode:
+		return n.Args
+	case *parse.ChainNode:
+		return []parse.Node{n.Node}
+	case *parse.IfNode:
+		return branch(n.BranchNode)
+	case *parse.WithNode:
+		return branch(n.BranchNode)
+	case *parse.RangeNode:
+		return branch(n.BranchNode)
 	}
-	return nil
+	return list
 }
 
 // included returns the call of include that prints the same as an action template.
