@@ -137,6 +137,31 @@ func HasLeaf(v any, is func(any) bool) bool {
 	return is(v)
 }
 
+// Look follows a path of keys and indexes into a JSON value as far as it exists.
+func Look(value any, path []string) (found any, steps int) {
+	for i, key := range path {
+		next, ok := step(value, key)
+		if !ok {
+			return value, i
+		}
+		value = next
+	}
+	return value, len(path)
+}
+
+func step(v any, key string) (any, bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		next, ok := v[key]
+		return next, ok
+	case []any:
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(v) {
+			return v[i], true
+		}
+	}
+	return nil, false
+}
+
 // Spell returns a JSON scalar as text, empty for null.
 func Spell(v any) string {
 	switch v := v.(type) {

@@ -179,7 +179,7 @@ func (f *field) line(line, column int) (at Position, ok bool) {
 
 // has reports whether a value is known.
 func (s set) has(keys []string) bool {
-	found, steps := look(s.values, keys)
+	found, steps := doc.Look(s.values, keys)
 	_, isMap := found.(map[string]any)
 	return steps == len(keys) && !isMap // the cluster may add keys to a map
 }

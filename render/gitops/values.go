@@ -124,36 +124,11 @@ func alike(real, tagged any) bool {
 	return reflect.DeepEqual(doc.MapLeaves(real, func(any) any { return true }), doc.MapLeaves(tagged, isLeaf))
 }
 
-// look follows a path as far as it exists.
-func look(tagged any, path []string) (found any, steps int) {
-	for i, key := range path {
-		next, ok := step(tagged, key)
-		if !ok {
-			return tagged, i
-		}
-		tagged = next
-	}
-	return tagged, len(path)
-}
-
-func step(v any, key string) (any, bool) {
-	switch v := v.(type) {
-	case map[string]any:
-		next, ok := v[key]
-		return next, ok
-	case []any:
-		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(v) {
-			return v[i], true
-		}
-	}
-	return nil, false
-}
-
 // Origin returns the place of the value at a path of the merged values. The path consists of keys of maps and indexes
 // of lists. If there is no value, exact is false and the place is that of the nearest parent, or of the strongest
 // layer. The zero Position means that there are no values at all.
 func (v *Values) Origin(path []string) (at Position, exact bool) {
-	found, steps := look(v.tagged, path)
+	found, steps := doc.Look(v.tagged, path)
 	if l, ok := found.(*leaf); ok {
 		return l.Where, l.exact && steps == len(path)
 	}
@@ -161,7 +136,7 @@ func (v *Values) Origin(path []string) (at Position, exact bool) {
 		steps = 0
 	}
 	for ; steps > 0; steps-- {
-		container, _ := look(v.tagged, path[:steps])
+		container, _ := doc.Look(v.tagged, path[:steps])
 		if i := v.layerOf(container, path[:steps]); i >= 0 {
 			if p := v.parts[i].place().at(path[:steps]); p != nil {
 				return p.Where, steps == len(path)
@@ -221,7 +196,7 @@ func (v *Values) layerOf(container any, path []string) int {
 
 // Chain lists the places of overridden values at a path in other layers, strongest first.
 func (v *Values) Chain(path []string) (chain []Position) {
-	found, steps := look(v.tagged, path)
+	found, steps := doc.Look(v.tagged, path)
 	winner, ok := found.(*leaf)
 	if !ok || steps < len(path) {
 		return nil
@@ -237,7 +212,7 @@ func (v *Values) Chain(path []string) (chain []Position) {
 // Inside returns the remote source of a value and its place there. ok is false where the value is in this repository.
 // Origin returns the place in this repository that names the source.
 func (v *Values) Inside(path []string) (want remote.Want, at Position, ok bool) {
-	found, _ := look(v.tagged, path)
+	found, _ := doc.Look(v.tagged, path)
 	l, isLeaf := found.(*leaf)
 	if !isLeaf || l.Inside == nil {
 		return remote.Want{}, Position{}, false
@@ -251,7 +226,7 @@ func (v *Values) Unsure(path []string) (Unknown, bool) {
 	if v.tagged == nil && len(v.Unknown) > 0 {
 		return v.Unknown[0], true
 	}
-	found, steps := look(v.tagged, path)
+	found, steps := doc.Look(v.tagged, path)
 	_, isLeaf := found.(*leaf)
 	for _, u := range v.Unknown {
 		if u.Path != nil && steps <= len(u.Path) && slices.Equal(u.Path[:steps], path[:steps]) &&

@@ -29,10 +29,11 @@ func leavesOf(v any, path []string) (list [][]string) {
 }
 
 func valueAt(v any, path []string) any {
-	for _, key := range path {
-		v, _ = step(v, key)
+	found, steps := doc.Look(v, path)
+	if steps < len(path) {
+		return nil
 	}
-	return v
+	return found
 }
 
 // told lists the values with their places, with "?" after those that are unknown.

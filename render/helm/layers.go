@@ -9,6 +9,8 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common/util"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 // Layers knows where each merged value of a release is set. Helm merges the values again, with a mark in place of each
@@ -151,7 +153,7 @@ func (l *Layers) At(path []string) (Setting, bool) {
 
 // within returns where a map is set: by the user, or by the topmost chart.
 func (l *Layers) within(path []string) (Setting, bool) {
-	if lookIn(l.user, path) {
+	if has(l.user, path) {
 		return Setting{User: true, Path: path}, true
 	}
 	return l.Default(path)
@@ -161,7 +163,7 @@ func (l *Layers) within(path []string) (Setting, bool) {
 func (l *Layers) Default(path []string) (Setting, bool) {
 	c, rest := l.chart, path
 	for c != nil {
-		if lookIn(c.Values, rest) {
+		if has(c.Values, rest) {
 			s := l.file(c)
 			s.Path = rest
 			return s, true
@@ -201,24 +203,8 @@ func AsMap(v any) (map[string]any, bool) {
 	return nil, false
 }
 
-func lookIn(v any, path []string) bool {
-	for _, key := range path {
-		switch in := v.(type) {
-		case map[string]any:
-			next, ok := in[key]
-			if !ok {
-				return false
-			}
-			v = next
-		case []any:
-			i, err := strconv.Atoi(key)
-			if err != nil || i < 0 || i >= len(in) {
-				return false
-			}
-			v = in[i]
-		default:
-			return false
-		}
-	}
-	return true
+// has reports whether values have a path.
+func has(values map[string]any, path []string) bool {
+	_, steps := doc.Look(values, path)
+	return steps == len(path)
 }
