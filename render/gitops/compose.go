@@ -128,14 +128,8 @@ func listed(value string) string {
 	if strings.HasPrefix(value, "{") && strings.HasSuffix(value, "}") {
 		return value
 	}
-	var b strings.Builder
-	for i := range len(value) {
-		if value[i] == ',' && (i == 0 || value[i-1] != '\\') {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(value[i])
-	}
-	return b.String()
+	escaped := strings.ReplaceAll(value, ",", `\,`)
+	return strings.ReplaceAll(escaped, `\\,`, `\,`) // of those that were escaped before
 }
 
 // sorted yields the values in a map or a list, with their keys or indexes in order.
