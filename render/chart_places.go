@@ -313,51 +313,32 @@ type spot struct {
 	steps       []step       // the steps that lead to it
 }
 
-// step is one part of a pointer and the node that it leads to.
+// step is one key or index and the node that it leads to.
 type step struct {
-	part       string
+	token      string
 	key, value *yaml.Node
 }
 
 // follow goes down a pointer as far as it exists. If last is given, it starts where the pointer diverges from that of
 // last, a field of the same object.
 func (s *spot) follow(pointer string, last *spot) {
-	parts := strings.Split(strings.TrimSuffix(pointer, "/"), "/")[1:]
+	path := doc.Tokens(strings.TrimSuffix(pointer, "/"))
 	from := 0
 	if last != nil && last.object == s.object {
-		for from < len(parts)-1 && from < len(last.steps) && last.steps[from].part == parts[from] {
+		for from < len(path)-1 && from < len(last.steps) && last.steps[from].token == path[from] {
+			s.enter(last.steps[from])
 			from++
 		}
-		s.steps = append(make([]step, 0, len(parts)), last.steps[:from]...)
 	}
-	for i, part := range parts {
-		if i < from {
-			s.enter(s.steps[i])
-			continue
-		}
-		token := jsonpointer.Unescape(part)
-		var key, value *yaml.Node
-		switch s.value.Kind {
-		case yaml.MappingNode:
-			key, value = doc.Field(s.value, token)
-		case yaml.SequenceNode:
-			if k, err := strconv.Atoi(token); err == nil && k >= 0 && k < len(s.value.Content) {
-				value = s.value.Content[k]
-			}
-		}
-		if value = doc.Deref(value); value == nil {
-			s.missing = "/" + strings.Join(parts[i:], "/")
-			for _, part := range parts[i:] {
-				s.missingKeys = append(s.missingKeys, jsonpointer.Unescape(part))
-			}
-			return
-		}
-		s.steps = append(s.steps, step{part, key, value})
-		s.enter(s.steps[i])
+	for i, e := range doc.Follow(s.value, path[from:]) {
+		s.enter(step{path[from+i], e.Key, e.Value})
 	}
+	s.missingKeys = path[len(s.steps):]
+	s.missing = doc.Pointer(s.missingKeys...)
 }
 
 func (s *spot) enter(to step) {
+	s.steps = append(s.steps, to)
 	if s.key, s.value = to.key, to.value; to.key != nil {
 		s.keys = append(s.keys, to.key)
 	}

@@ -250,7 +250,7 @@ func (c *chartPlaces) inElement(s spot) (origin.Place, bool) {
 				return p, ok
 			}
 		}
-		below = append([]string{s.steps[k].part}, below...)
+		below = append([]string{s.steps[k].token}, below...)
 	}
 	return origin.Place{}, false
 }

@@ -118,39 +118,30 @@ func oneOf(names []string) string {
 // missing describes which part of a path does not exist in an object; "" if all of it does. where formats the path of a
 // part.
 func missing(object *yaml.Node, path []string, where func([]string) string) string {
-	at := doc.Deref(object)
-	for i, token := range path {
-		holder := "the resource"
-		if i > 0 {
-			holder = where(path[:i])
-		}
-		switch at.Kind {
-		case yaml.MappingNode:
-			_, value := doc.Field(at, token)
-			if value == nil {
-				names := doc.Keys(at)
-				slices.Sort(names)
-				if near := meant(token, names); near != "" {
-					return fmt.Sprintf("%s has no field %q%s", holder, token, near)
-				}
-				if len(names) == 0 {
-					return fmt.Sprintf("%s has no field %q: it is empty", holder, token)
-				}
-				return fmt.Sprintf("%s has no field %q: it has %s", holder, token, and(names))
-			}
-			at = value
-		case yaml.SequenceNode:
-			n, err := strconv.Atoi(token)
-			if err != nil || n < 0 || n >= len(at.Content) {
-				return fmt.Sprintf("%s is a list of %d, whose elements are counted from 0: it has no %q", holder,
-					len(at.Content), token)
-			}
-			at = doc.Deref(at.Content[n])
-		default:
-			return fmt.Sprintf("%s is a single value and has no field %q", holder, token)
-		}
+	found := doc.Follow(object, path)
+	n := len(found)
+	if n == len(path) {
+		return ""
 	}
-	return ""
+	at, holder, token := doc.Deref(object), "the resource", path[n]
+	if n > 0 {
+		at, holder = found[n-1].Value, where(path[:n])
+	}
+	switch at.Kind {
+	case yaml.MappingNode:
+		names := doc.Keys(at)
+		slices.Sort(names)
+		if near := meant(token, names); near != "" {
+			return fmt.Sprintf("%s has no field %q%s", holder, token, near)
+		}
+		if len(names) == 0 {
+			return fmt.Sprintf("%s has no field %q: it is empty", holder, token)
+		}
+		return fmt.Sprintf("%s has no field %q: it has %s", holder, token, and(names))
+	case yaml.SequenceNode:
+		return fmt.Sprintf("%s is a list of %d, whose elements are counted from 0: it has no %q", holder, len(at.Content), token)
+	}
+	return fmt.Sprintf("%s is a single value and has no field %q", holder, token)
 }
 
 // and joins a few names without quotes.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -278,31 +277,18 @@ func refused(op, object *yaml.Node) string {
 		return why
 	}
 	// The map around a new value is created if it is missing, but a list element is not.
-	holder := object
-	for i, token := range to {
-		if doc.Deref(holder).Kind == yaml.SequenceNode && token != "-" && i == len(to)-1 {
-			if missing(holder, to[i:], show) != "" {
-				return fmt.Sprintf("%s is a list of %d: write - in place of %q for its end", show(to[:i]),
-					len(doc.Deref(holder).Content), token)
-			}
-			return ""
-		}
-		if missing(holder, to[i:i+1], show) != "" {
-			return ""
-		}
-		holder = child(holder, token)
+	found := doc.Follow(object, to)
+	last, holder := len(to)-1, doc.Deref(object)
+	if len(found) != last {
+		return ""
+	}
+	if last > 0 {
+		holder = found[last-1].Value
+	}
+	if holder.Kind == yaml.SequenceNode && to[last] != "-" {
+		return fmt.Sprintf("%s is a list of %d: write - in place of %q for its end", show(to[:last]), len(holder.Content), to[last])
 	}
 	return ""
-}
-
-// child returns the existing value for a token of a path.
-func child(n *yaml.Node, token string) *yaml.Node {
-	n = doc.Deref(n)
-	if i, err := strconv.Atoi(token); n.Kind == yaml.SequenceNode && err == nil {
-		return doc.Deref(n.Content[i])
-	}
-	_, value := doc.Field(n, token)
-	return value
 }
 
 // selected returns the objects that a target may select, ignoring labels and annotations.

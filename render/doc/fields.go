@@ -5,6 +5,7 @@ import (
 	"iter"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -150,6 +151,31 @@ func Field(n *yaml.Node, name string) (key, value *yaml.Node) {
 		}
 	}
 	return key, value
+}
+
+// Entry is a field of a map, or an element of a list, which has no key.
+type Entry struct{ Key, Value *yaml.Node }
+
+// Follow returns the entries that a path of keys and indexes leads to, as far as they exist.
+func Follow(n *yaml.Node, path []string) []Entry {
+	found := make([]Entry, 0, len(path))
+	for _, token := range path {
+		var next Entry
+		switch n = Deref(n); {
+		case n == nil:
+		case n.Kind == yaml.MappingNode:
+			next.Key, next.Value = Field(n, token)
+		case n.Kind == yaml.SequenceNode:
+			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(n.Content) {
+				next.Value = Deref(n.Content[i])
+			}
+		}
+		if next.Value == nil {
+			break
+		}
+		found, n = append(found, next), next.Value
+	}
+	return found
 }
 
 // Text returns the value of the scalar at a path of fields of maps, empty if there is none.

@@ -187,9 +187,12 @@ func Pointer(keys ...string) string {
 }
 
 // Tokens is the inverse of Pointer.
-func Tokens(pointer string) (keys []string) {
-	for _, t := range strings.Split(pointer, "/")[1:] {
-		keys = append(keys, jsonpointer.Unescape(t))
+func Tokens(pointer string) []string {
+	keys := strings.Split(pointer, "/")[1:]
+	for i, key := range keys {
+		if strings.IndexByte(key, '~') >= 0 { // Unescape allocates memory even without a ~
+			keys[i] = jsonpointer.Unescape(key)
+		}
 	}
 	return keys
 }

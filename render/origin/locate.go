@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-openapi/jsonpointer"
@@ -98,35 +97,16 @@ func content(n *yaml.Node) *yaml.Node {
 
 // resolve follows a pointer as far as it exists. missing is the remaining part.
 func resolve(n *yaml.Node, pointer string) (steps []step, missing string) {
-	parts := strings.Split(strings.TrimSuffix(pointer, "/"), "/")
-	if len(parts) > 0 {
-		parts = parts[1:] // the part before the first slash is empty
-	}
-	for i, part := range parts {
-		token := part
-		if strings.IndexByte(part, '~') >= 0 { // Unescape allocates memory even without a ~
-			token = jsonpointer.Unescape(part)
-		}
-		next := step{token: token, index: -1}
-		n = doc.Deref(n)
-		switch {
-		case n == nil:
-		case n.Kind == yaml.MappingNode:
-			next.key, next.value = doc.Field(n, token)
-		case n.Kind == yaml.SequenceNode:
-			if k, err := strconv.Atoi(token); err == nil && k >= 0 && k < len(n.Content) {
-				next.index = k
-				next.value = doc.Deref(n.Content[k])
-				next.name, next.by = elementName(next.value)
-			}
-		}
-		if next.value == nil {
-			return steps, "/" + strings.Join(parts[i:], "/")
+	path := doc.Tokens(strings.TrimSuffix(pointer, "/"))
+	for i, e := range doc.Follow(n, path) {
+		next := step{token: path[i], key: e.Key, value: e.Value, index: -1}
+		if e.Key == nil {
+			next.index = index(path[i])
+			next.name, next.by = elementName(e.Value)
 		}
 		steps = append(steps, next)
-		n = next.value
 	}
-	return steps, ""
+	return steps, doc.Pointer(path[len(steps):]...)
 }
 
 // elementName returns what distinguishes an element of a list from its siblings: one of the merge keys of the built-in
