@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -114,15 +113,8 @@ func visit(v any, pointer string, depth int, see func(pointer string)) {
 	if depth > gitops.MaxDepth {
 		return
 	}
-	switch v := v.(type) {
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			visit(v[k], pointer+"/"+jsonpointer.Escape(k), depth+1, see)
-		}
-	case []any:
-		for i, value := range v {
-			visit(value, pointer+"/"+strconv.Itoa(i), depth+1, see)
-		}
+	for key, value := range doc.Sorted(v) {
+		visit(value, pointer+"/"+jsonpointer.Escape(key), depth+1, see)
 	}
 }
 

@@ -1,6 +1,8 @@
 package doc
 
 import (
+	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -135,6 +137,26 @@ func HasLeaf(v any, is func(any) bool) bool {
 		return slices.ContainsFunc(v, func(item any) bool { return HasLeaf(item, is) })
 	}
 	return is(v)
+}
+
+// Sorted yields the values in a map or a list, with their keys or indexes in order.
+func Sorted(v any) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		switch v := v.(type) {
+		case map[string]any:
+			for _, k := range slices.Sorted(maps.Keys(v)) {
+				if !yield(k, v[k]) {
+					return
+				}
+			}
+		case []any:
+			for i, value := range v {
+				if !yield(strconv.Itoa(i), value) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Look follows a path of keys and indexes into a JSON value as far as it exists.

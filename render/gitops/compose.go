@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -130,26 +127,6 @@ func listed(value string) string {
 	}
 	escaped := strings.ReplaceAll(value, ",", `\,`)
 	return strings.ReplaceAll(escaped, `\\,`, `\,`) // of those that were escaped before
-}
-
-// sorted yields the values in a map or a list, with their keys or indexes in order.
-func sorted(v any) iter.Seq2[string, any] {
-	return func(yield func(string, any) bool) {
-		switch v := v.(type) {
-		case map[string]any:
-			for _, k := range slices.Sorted(maps.Keys(v)) {
-				if !yield(k, v[k]) {
-					return
-				}
-			}
-		case []any:
-			for i, value := range v {
-				if !yield(strconv.Itoa(i), value) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // ChartEntry are the values of an entry of a kustomization's helmCharts

@@ -374,7 +374,7 @@ func flatten(values map[string]any) map[string]any {
 	add = func(prefix string, v any) {
 		switch v.(type) {
 		case map[string]any, []any:
-			for k, inner := range sorted(v) {
+			for k, inner := range doc.Sorted(v) {
 				add(prefix+"."+k, inner)
 			}
 		default:

@@ -87,7 +87,7 @@ func (v *Values) anywhere() {
 // settle replaces each remaining null by a leaf, because merging took it for a missing value. It returns the unknown
 // values, in the order of their paths.
 func (v *Values) settle(tagged any, path []string) (unknown []Unknown) {
-	for key, value := range sorted(tagged) {
+	for key, value := range doc.Sorted(tagged) {
 		here := append(slices.Clip(path), key)
 		if value == nil {
 			value = v.nothing(here)
@@ -179,7 +179,7 @@ func (v *Values) layerOf(container any, path []string) int {
 		if l, ok := value.(*leaf); ok && l.layer > best && v.parts[l.layer].place().at(path) != nil {
 			best = l.layer
 		}
-		for _, next := range sorted(value) {
+		for _, next := range doc.Sorted(value) {
 			below(next)
 		}
 	}

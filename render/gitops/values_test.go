@@ -18,7 +18,7 @@ import (
 // leavesOf lists the paths of the scalars and the empty maps and lists in a value.
 func leavesOf(v any, path []string) (list [][]string) {
 	inner := false
-	for key, value := range sorted(v) {
+	for key, value := range doc.Sorted(v) {
 		inner = true
 		list = append(list, leavesOf(value, append(slices.Clip(path), key))...)
 	}
