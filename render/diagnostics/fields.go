@@ -127,8 +127,7 @@ func (r *reader) value(n *yaml.Node, t reflect.Type, where string) {
 
 // fields compares the fields of a map with those of a type.
 func (r *reader) fields(n *yaml.Node, t reflect.Type, where string) {
-	known := map[string]reflect.Type{}
-	jsonFields(t, known)
+	known := kustomization.FieldsOf(t)
 	names := slices.Sorted(maps.Keys(known))
 	for key, value := range doc.Fields(n) {
 		name := doc.Key(key)
@@ -166,27 +165,9 @@ var misplaced = map[string]string{
 	"files":  "it belongs in an entry of configMapGenerator or secretGenerator",
 }
 
-// jsonFields lists the fields of a struct by the names they have in JSON, with those of embedded structs.
-func jsonFields(t reflect.Type, into map[string]reflect.Type) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case name == "-" || !f.IsExported():
-		case f.Anonymous && name == "":
-			jsonFields(f.Type, into)
-		case name == "":
-			into[f.Name] = f.Type
-		default:
-			into[name] = f.Type
-		}
-	}
-}
-
 // fieldsOf describes which fields a type has, where that helps.
 func fieldsOf(t reflect.Type) string {
-	known := map[string]reflect.Type{}
-	jsonFields(t, known)
+	known := kustomization.FieldsOf(t)
 	if len(known) == 0 || len(known) > 12 {
 		return ""
 	}

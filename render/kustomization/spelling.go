@@ -1,7 +1,9 @@
 package kustomization
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,16 +31,20 @@ var itemTypes = []struct {
 	{"helmCharts", reflect.TypeFor[types.HelmChart]()},
 }
 
-// fieldsOf lists the YAML names of the fields of a kustomize type.
-func fieldsOf(t reflect.Type) (names []string) {
+// FieldsOf returns the types of the fields of a struct by the names they have in JSON, with those of embedded structs.
+func FieldsOf(t reflect.Type) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
 	for f := range t.Fields() {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		} else {
-			names = append(names, fieldsOf(f.Type)...) // it is embedded
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !f.IsExported():
+		case f.Anonymous && name == "":
+			maps.Copy(fields, FieldsOf(f.Type))
+		default:
+			fields[cmp.Or(name, f.Name)] = f.Type
 		}
 	}
-	return names
+	return fields
 }
 
 // spell converts the file to one spelling.
@@ -49,12 +55,12 @@ func (f *File) spell() error {
 				Message: "has text in base64 (!!binary): write it as it is"}
 		}
 	}
-	if err := f.canonical(f.Node, fieldsOf(reflect.TypeFor[types.Kustomization]())); err != nil {
+	if err := f.canonical(f.Node, slices.Sorted(maps.Keys(FieldsOf(reflect.TypeFor[types.Kustomization]())))); err != nil {
 		return err
 	}
 	for _, items := range itemTypes {
 		for _, item := range doc.Items(f.Node, items.list) {
-			if err := f.canonical(item, fieldsOf(items.of)); err != nil {
+			if err := f.canonical(item, slices.Sorted(maps.Keys(FieldsOf(items.of)))); err != nil {
 				return err
 			}
 		}
