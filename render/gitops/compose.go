@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -92,23 +93,13 @@ func (p *part) sweep(out map[string]any, tagged bool, err error) error {
 	if err != nil || !tagged || !strings.HasSuffix(p.Set+"="+p.text, "=") {
 		return err
 	}
-	var walk func(v any) any
-	walk = func(v any) any {
-		switch v := v.(type) {
-		case map[string]any:
-			for k, value := range v {
-				v[k] = walk(value)
-			}
-		case []any:
-			for i, value := range v {
-				v[i] = walk(value)
-			}
-		case string:
+	swept, _ := doc.MapLeaves(out, func(v any) any {
+		if _, is := v.(string); is {
 			return p.leaf()
 		}
 		return v
-	}
-	walk(out)
+	}).(map[string]any)
+	maps.Copy(out, swept)
 	return nil
 }
 
