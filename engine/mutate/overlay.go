@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -242,7 +243,7 @@ func (m merger) listConditions(p []any, object any, at field, depth int) (any, v
 		}
 		passed, stops := false, false
 		decides := object == nil || anchored(element, 0, "<")
-		settled := copyMaps(element)
+		settled, _ := jsonpointer.Copy(element, func(v any) any { return v }).(map[string]any)
 		for _, target := range targets {
 			if err := settle(settled, target, depth+1); err != nil {
 				return nil, matched, err
@@ -307,17 +308,6 @@ func settle(p map[string]any, object any, depth int) error {
 		}
 	}
 	return nil
-}
-
-// copyMaps copies a map and the maps in it, down to the first lists.
-func copyMaps(p map[string]any) map[string]any {
-	out := maps.Clone(p)
-	for k, v := range out {
-		if inner, ok := v.(map[string]any); ok {
-			out[k] = copyMaps(inner)
-		}
-	}
-	return out
 }
 
 // aimed adds the first merge key of the target element to an element of a patch.
