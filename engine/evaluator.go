@@ -228,8 +228,10 @@ type review struct {
 
 func (e *Evaluator) newReview(ctx context.Context, r *admission.Request) *review {
 	v := &review{Evaluator: e, ctx: ctx, request: r, target: match.NewTarget(r)}
-	v.ctx = kinds.Reviewing(ctx, v.target.Identity.Group, v.target.Identity.Kind, v.target.Identity.Namespace)
-	v.env = jmespath.Env{Now: e.policies.options.Now, Seed: seedOf(v.target.Identity)}
+	id := v.target.Identity
+	v.ctx = kinds.Reviewing(ctx, kinds.Reviewed{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name,
+		Created: r.Operation == admission.Create})
+	v.env = jmespath.Env{Now: e.policies.options.Now, Seed: seedOf(id)}
 	return v
 }
 

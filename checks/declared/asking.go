@@ -11,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -35,6 +36,7 @@ type asking struct {
 	cautious  bool                       // see Cautious
 	declared  bool                       // Namespaces that a deployer creates do not answer
 	apart     func(root roots.Root) bool // whether a root is certainly in another cluster
+	reviewed  kinds.Reviewed             // the object that a policy reviews
 }
 
 type askingKey struct{}
@@ -122,6 +124,7 @@ func (d *Objects) asking(ctx context.Context) asking {
 		a.Lookups = &Lookups{altered: map[report.Resource]bool{}, unknown: map[string][]report.Cause{}}
 	}
 	a.inherited = admission.IsInheritedView(ctx)
+	a.reviewed = kinds.ReviewedIn(ctx)
 	var own []gitops.Cluster
 	if one, ok := ctx.Value(clusterKey{}).(gitops.Cluster); ok {
 		own = []gitops.Cluster{one}

@@ -22,23 +22,32 @@ func (p *program) params(ctx context.Context, r *admission.Request, env Env, kin
 		return []any{nil}, nil
 	}
 	group, _ := admission.SplitVersion(kind.APIVersion)
+	namespaced, _ := kinds.Namespaced(group, kind.Kind) // false also where the scope of the kind is not known
 	namespace := ref.Namespace
 	if namespace == "" && !kinds.ClusterScoped(group, kind.Kind) {
 		id := admission.IdentityOf(r.CurrentObject())
 		if r.Unplaced(id) {
 			return nil, admission.NeedsNamespace(id)
 		}
-		namespace = id.Namespace
+		if namespace = id.Namespace; id.Kind == "Namespace" && id.Group == "" { // a request about it is in it
+			namespace = id.Name
+		}
+		if namespace == "" && namespaced {
+			return nil, errors.New("failed to configure binding: cannot use namespaced paramRef in policy binding that matches " +
+				"cluster-scoped resources")
+		}
 	}
 	needs := &admission.NeedsClusterError{What: kind.Kind + " for the parameters of the policy"}
 	if env.Cluster == nil {
 		return nil, needs
 	}
 	if ref.Name != "" {
-		for _, ns := range []string{namespace, ""} {
-			if o, ok := env.Cluster.Get(ctx, group, kind.Kind, ns, ref.Name); ok {
-				return []any{o}, nil
-			}
+		o, ok := env.Cluster.Get(ctx, group, kind.Kind, namespace, ref.Name)
+		if !ok && !namespaced {
+			o, ok = env.Cluster.Get(ctx, group, kind.Kind, "", ref.Name)
+		}
+		if ok {
+			return []any{o}, nil
 		}
 		if ref.ParameterNotFoundAction == "Deny" && admission.Removed(ctx, env.Cluster, group, kind.Kind, namespace, ref.Name) {
 			return nil, errors.New("failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction")

@@ -29,17 +29,21 @@ func AskFor(ctx context.Context, kind string) context.Context {
 
 type reviewedKey struct{}
 
-type reviewed struct{ group, kind, namespace string }
-
-// Reviewing returns a context of a review of an object: its kind has a plural name, also where nothing defines it.
-func Reviewing(ctx context.Context, group, kind, namespace string) context.Context {
-	return context.WithValue(ctx, reviewedKey{}, reviewed{group, kind, namespace})
+// Reviewed is an object under review. Its kind has a plural name, also where nothing defines it.
+type Reviewed struct {
+	Group, Kind, Namespace, Name string
+	Created                      bool // the review is of its creation: the cluster does not have it yet
 }
 
-// ReviewedNamespace returns the namespace of the object that a context is for; empty: it has none, or none is reviewed.
-func ReviewedNamespace(ctx context.Context) string {
-	of, _ := ctx.Value(reviewedKey{}).(reviewed)
-	return of.namespace
+// Reviewing returns a context of a review of an object.
+func Reviewing(ctx context.Context, of Reviewed) context.Context {
+	return context.WithValue(ctx, reviewedKey{}, of)
+}
+
+// ReviewedIn returns the object that a context is for; the zero value: none is reviewed.
+func ReviewedIn(ctx context.Context) Reviewed {
+	of, _ := ctx.Value(reviewedKey{}).(Reviewed)
+	return of
 }
 
 const apiextensions, definition = "apiextensions.k8s.io", "CustomResourceDefinition"
@@ -63,8 +67,8 @@ func In(ctx context.Context, cluster Cluster, group, plural string) string {
 	if kind := defined(ctx, cluster, group, plural); kind != "" {
 		return kind
 	}
-	if of, ok := ctx.Value(reviewedKey{}).(reviewed); ok && of.group == group && Plural(of.kind) == plural {
-		return of.kind
+	if of := ReviewedIn(ctx); of.Kind != "" && of.Group == group && Plural(of.Kind) == plural {
+		return of.Kind
 	}
 	for _, ending := range []struct{ plural, singular string }{{"ies", "y"}, {"s", ""}, {"es", ""}, {"", ""}} {
 		stem, ok := strings.CutSuffix(plural, ending.plural)

@@ -85,7 +85,7 @@ func joined(typed, written any) any {
 		}
 		maps.DeleteFunc(typed, func(key string, value any) bool {
 			_, has := fields[key]
-			return value == nil && !has // a required field that is missing
+			return value == nil && !has && key != "rules" // a required field that is missing; only a role may lack it
 		})
 		return typed
 	case []any:
