@@ -43,7 +43,7 @@ func (s Sides) placement(root roots.Root, inBase, inHead bool) (at placement) {
 	if at.after.Implied && s.Base.IsDeployed(root.Path) {
 		at.after = deploy.Placement{} // what deployed it is gone
 	}
-	if len(at.before.Clusters) > 0 && len(at.after.Clusters) > 0 && s.Base.IsAdopted(root, s.Head) {
+	if len(at.before.Clusters) > 0 && (len(at.after.Clusters) > 0 || !inHead) && s.Base.IsAdopted(root, s.Head) {
 		at.before.Clusters = nil
 	}
 	if inBase && inHead && !at.after.Implied {

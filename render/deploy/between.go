@@ -143,14 +143,8 @@ func (s *Set) replaced(ids map[string]bool, list *[]roots.Root) (files []string)
 
 // adopted returns the IDs of the deployments of the base that IsAdopted is about.
 func adopted(base, head *Set) map[string]bool {
-	ids, known := map[string]bool{}, base.found().known()
-	if !slices.ContainsFunc(head.found().sorted(), func(one *Deployment) bool {
-		same := known[one.id]
-		return one.Release == nil && one.External == nil && (same == nil || same.Digest() != one.Digest()) && base.deployedOther(one, head)
-	}) {
-		return ids // no object deploys another folder
-	}
-	for id, one := range known {
+	ids := map[string]bool{}
+	for id, one := range base.found().known() {
 		if base.found().isLive(one) && base.isAdopted(one, head) {
 			ids[id] = true
 		}

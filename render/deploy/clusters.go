@@ -180,12 +180,17 @@ func (w *worklist) taking(file string, including ...string) (list []*Deployment)
 // an object that deployed something else deploys them in a later tree. They need not have been in its cluster before.
 func (s *Set) IsAdopted(root roots.Root, later *Set) bool {
 	list := s.liveDeployers(root)
+	if len(list) == 0 && s.hasDeployers(root) {
+		return slices.ContainsFunc(later.found().at(root.Path), func(one *Deployment) bool {
+			return later.found().isLive(one) && s.deployedAbove(one, later, 0)
+		})
+	}
 	return len(list) > 0 && !slices.ContainsFunc(list, func(one *Deployment) bool { return !s.isAdopted(one, later) })
 }
 
 func (s *Set) isAdopted(one *Deployment, later *Set) bool {
 	return s.found().isAllAbove(one.top(), true, 0, func(one *Deployment) bool {
-		same := later.Counterpart(one)
+		same := later.former(one, s)
 		var adopters []*Deployment
 		switch {
 		case same == nil:
@@ -195,8 +200,23 @@ func (s *Set) isAdopted(one *Deployment, later *Set) bool {
 			adopters = append(adopters, same.from)
 		}
 		return slices.ContainsFunc(adopters, func(other *Deployment) bool {
-			return other != same && later.found().isLive(other) && s.deployedOther(other, later)
+			return other != same && later.found().isLive(other) && s.deployedAbove(other, later, 0)
 		})
+	})
+}
+
+// deployedAbove reports whether the object of a deployment of a later tree deployed something else before, or is new and what
+// deploys it did.
+func (s *Set) deployedAbove(one *Deployment, later *Set, depth int) bool {
+	if s.deployedOther(one, later) || depth >= maxFollowed {
+		return true
+	}
+	above := []*Deployment{one.from}
+	if one.from == nil {
+		above = later.found().holding(one)
+	}
+	return slices.ContainsFunc(above, func(other *Deployment) bool {
+		return other != one && later.found().isLive(other) && s.deployedAbove(other, later, depth+1)
 	})
 }
 
@@ -282,13 +302,13 @@ func (s *Set) deployedOther(one *Deployment, later *Set) bool {
 	return was != nil && s.found().isLive(was)
 }
 
-// former returns the deployment of the object of one of a later tree, perhaps from another file; nil: there is none.
-func (s *Set) former(one *Deployment, later *Set) *Deployment {
+// former returns the deployment of the object of one of another tree, perhaps from another file; nil: there is none.
+func (s *Set) former(one *Deployment, other *Set) *Deployment {
 	if was := s.Counterpart(one); was != nil {
 		return was
 	}
 	for _, was := range s.found().sorted() {
-		if was.Object == one.Object && was.Source == one.Source && later.Counterpart(was) == nil && s.found().isLive(was) {
+		if was.Object == one.Object && was.Source == one.Source && other.Counterpart(was) == nil && s.found().isLive(was) {
 			return was
 		}
 	}
