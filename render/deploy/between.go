@@ -143,9 +143,15 @@ func (s *Set) replaced(ids map[string]bool, list *[]roots.Root) (files []string)
 
 // adopted returns the IDs of the deployments of the base that IsAdopted is about.
 func adopted(base, head *Set) map[string]bool {
-	ids := map[string]bool{}
+	ids, tops := map[string]bool{}, map[*Deployment]bool{} // who deploys an object depends on the top one
 	for id, one := range base.found().known() {
-		if base.found().isLive(one) && base.isAdopted(one, head) {
+		top := one.top()
+		is, known := tops[top]
+		if !known {
+			is = base.found().isLive(top) && base.isAdopted(top, head)
+			tops[top] = is
+		}
+		if is {
 			ids[id] = true
 		}
 	}
