@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 
+	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/engine/admission"
 )
@@ -12,30 +14,72 @@ import (
 // undefined finds that a definition of custom resources goes while such objects stay deployed: the cluster deletes them with it
 // (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#delete-a-customresourcedefinition).
 func (f *apiFacts) undefined(ctx context.Context, s Deployed) []Violation {
-	const definitions = "apiextensions.k8s.io"
-	id := admission.IdentityOf(s.Old.Object)
-	if id.Group != definitions || id.Kind != "CustomResourceDefinition" || f.cluster == nil {
-		return nil
-	}
-	const at = "/spec/names/kind"
-	group, kind := textAt(s.Old.Object, "/spec/group"), textAt(s.Old.Object, at)
-	stay := f.cluster.List(declared.Cautious(ctx, s.Root), group, kind, "")
-	if kind == "" || len(stay) == 0 {
+	id, at := admission.IdentityOf(s.Old.Object), "/spec/names/kind"
+	stay := f.objectsOf(ctx, s, nil)
+	if stay == "" {
 		return nil
 	}
 	ctx, lookups := declared.For(declared.Unrecorded(ctx), s.Root)
 	var brought []admission.Object
 	if changed, ok := f.cluster.(seeing); ok {
-		brought = changed.Seen(definitions, id.Kind)
+		brought = changed.Seen(id.Group, id.Kind)
 	}
-	_, defined := f.cluster.Get(ctx, definitions, id.Kind, "", id.Name)
+	_, defined := f.cluster.Get(ctx, id.Group, id.Kind, "", id.Name)
 	if _, moves := declared.Find(brought, "", id.Name); defined || moves || lookups.Unknown() {
 		return nil // another root defines it, or a source that is not rendered may
 	}
-	first, more := admission.IdentityOf(stay[0]), ""
-	if n := len(stay) - 1; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
+	return []Violation{{at, "this kind is still in use: the cluster deletes " + stay + " with its definition, and refuses them from then on"}}
+}
+
+// unserved finds that a definition no longer serves a version in which objects stay deployed.
+func (f *apiFacts) unserved(ctx context.Context, s Deployed) []schema.Violation {
+	if !s.Updated || s.Old == nil {
+		return nil
 	}
-	return []Violation{{at, fmt.Sprintf("this kind is still in use: the cluster deletes %s %s%s with its definition, and refuses them from then on",
-		kind, path.Join(first.Namespace, first.Name), more)}}
+	now, was := servedBy(s.Object), servedBy(s.Old.Object)
+	gone := slices.DeleteFunc(was, func(version string) bool { return slices.Contains(now, version) })
+	if len(gone) == 0 {
+		return nil
+	}
+	stay := f.objectsOf(ctx, s, gone)
+	if stay == "" {
+		return nil
+	}
+	return []schema.Violation{{Pointer: "/spec/versions", Message: fmt.Sprintf(
+		"version %s is still in use: the API server refuses %s from then on", gone[0], stay)}}
+}
+
+// objectsOf names the deployed objects that a definition before the change is for, in some of its versions or in any; "" if
+// there are none, or it is no definition.
+func (f *apiFacts) objectsOf(ctx context.Context, s Deployed, versions []string) string {
+	id := admission.IdentityOf(s.Old.Object)
+	group, kind := textAt(s.Old.Object, "/spec/group"), textAt(s.Old.Object, "/spec/names/kind")
+	if id.Group != "apiextensions.k8s.io" || id.Kind != "CustomResourceDefinition" || kind == "" || f.cluster == nil {
+		return ""
+	}
+	list := slices.DeleteFunc(slices.Clone(f.cluster.List(declared.Cautious(ctx, s.Root), group, kind, "")), func(o admission.Object) bool {
+		return versions != nil && !slices.Contains(versions, admission.IdentityOf(o).Version)
+	})
+	if len(list) == 0 {
+		return ""
+	}
+	first := admission.IdentityOf(list[0])
+	name := kind + " " + path.Join(first.Namespace, first.Name)
+	if more := len(list) - 1; more > 0 {
+		name += fmt.Sprintf(" and %d more", more)
+	}
+	return name
+}
+
+// servedBy lists the versions that a definition of custom resources serves; none for other objects.
+func servedBy(o admission.Object) (versions []string) {
+	if o["kind"] != "CustomResourceDefinition" {
+		return nil
+	}
+	for _, v := range listAt(o, "/spec/versions") {
+		if v["served"] == true {
+			versions = append(versions, textAt(v, "/name"))
+		}
+	}
+	return versions
 }
