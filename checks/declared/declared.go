@@ -193,7 +193,12 @@ func (d *Objects) all(ctx context.Context, group, kind string, w wanted) []entry
 func (d *Objects) open(ctx context.Context, group, kind string) *table {
 	files := d.set.Mentions(kind)
 	t := &table{group: group, kind: kind, looked: map[roots.Root][]entry{}, asked: map[wanted]bool{}}
-	t.reached = slices.DeleteFunc(d.set.Reach(files, nil), func(r roots.Root) bool {
+	reached := d.set.Reach(files, nil)
+	if kind == "CustomResourceDefinition" { // other objects of releases are searched for policies: see released
+		reached = append(reached, d.set.ReleasesOf(files)...)
+		slices.SortFunc(reached, roots.Compare)
+	}
+	t.reached = slices.DeleteFunc(reached, func(r roots.Root) bool {
 		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] // the tip has the objects of roots that the change does not affect
 	})
 	if d.tip != nil { // the tip also has those of the settings' files

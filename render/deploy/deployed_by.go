@@ -172,6 +172,16 @@ func (s *Set) External() []roots.Root {
 	return s.Chosen(list)
 }
 
+// ReleasesOf lists the roots of live releases that read one of some files, such as those of their charts.
+func (s *Set) ReleasesOf(files []string) (list []roots.Root) {
+	for _, one := range s.found().ordered().external {
+		if slices.ContainsFunc(files, one.reads) && s.found().isLive(one) {
+			list = append(list, one.root())
+		}
+	}
+	return list
+}
+
 // IsExternal reports whether External lists a root.
 func (s *Set) IsExternal(root roots.Root) bool {
 	one := s.found().of(root)

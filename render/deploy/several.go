@@ -324,12 +324,15 @@ func (w *worklist) rendering(p string) (list []roots.Root) {
 	}
 	touched := w.index.Touched([]string{p}, nil)
 	add(append(w.taking(p, touched...), w.composing(w.index.Ancestors(touched...)...)...), func(*Deployment) bool { return true })
-	add(w.ordered().external, func(one *Deployment) bool {
-		return one.Release != nil && (one.Where.Path == p || slices.ContainsFunc(one.Release.Reads, func(read string) bool {
-			return read == p || strings.HasPrefix(p, read+"/")
-		}))
-	})
+	add(w.ordered().external, func(one *Deployment) bool { return one.Release != nil && (one.Where.Path == p || one.reads(p)) })
 	return list
+}
+
+// reads reports whether a deployment is a release that reads a file, such as one of its chart in this repository.
+func (d *Deployment) reads(p string) bool {
+	return d.Release != nil && slices.ContainsFunc(d.Release.Reads, func(read string) bool {
+		return read == p || strings.HasPrefix(p, read+"/")
+	})
 }
 
 // selectableBy returns what selectable returns, for the ApplicationSet of a deployment: without the objects in other
