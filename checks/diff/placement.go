@@ -343,12 +343,18 @@ func (s Sides) uninstalled(root roots.Root) *deploy.Deployment {
 }
 
 // Stays reports whether a pair deletes an object that stays in the cluster, because all that deployed it keep what they
-// stop deploying.
+// stop deploying, or updates one that an upgrade leaves alone.
 func (s Sides) Stays(p *Pair) bool {
+	list := s.Base.Deployers(p.Root)
+	if p.Operation == admission.Update {
+		return len(list) > 0 && !slices.ContainsFunc(list, func(d *deploy.Deployment) bool {
+			now := s.Head.Counterpart(d)
+			return now == nil || now.Reinstalls(&d.Deployment) || !now.LeavesAlone(p.New.Object)
+		})
+	}
 	if p.Operation != admission.Delete || s.All {
 		return false
 	}
-	list := s.Base.Deployers(p.Root)
 	return len(list) > 0 && !slices.ContainsFunc(list, func(d *deploy.Deployment) bool {
 		now := s.Head.Counterpart(d)
 		if now == nil || now.Name != d.Name {

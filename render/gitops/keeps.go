@@ -20,14 +20,24 @@ func (d *Deployment) Keeps(object map[string]any, gone bool) bool {
 	switch d.Kind {
 	case Flux:
 		return gone && d.Orphans || !gone && d.Unpruned || marked(object, "prune", "disabled") || d.Phase(object) == Skipped
-	case FluxHelm: // Helm never deletes what is in crds/, and tracks all else that is no hook
-		return has(resourcePolicy, "keep") || d.Phase(object) > Applied ||
-			object["kind"] == "CustomResourceDefinition" && !has(releaseName)
+	case FluxHelm: // Helm never deletes what is in crds/
+		return has(resourcePolicy, "keep") || d.Phase(object) > Applied || inCRDs(object)
 	}
 	if gone {
 		return d.Orphans || has(syncOptions, "Delete=false") || has(resourcePolicy, "keep")
 	}
 	return has(syncOptions, "Prune=false") || d.Phase(object) > Applied
+}
+
+// LeavesAlone reports whether an upgrade of a release does not apply an object
+// (https://fluxcd.io/flux/components/helm/helmreleases/#controlling-the-lifecycle-of-custom-resource-definitions).
+func (d *Deployment) LeavesAlone(object map[string]any) bool {
+	return d.Kind == FluxHelm && d.Release != nil && d.Release.KeepCRDs && inCRDs(object)
+}
+
+// inCRDs reports whether an object of a release is from crds/ of its chart. Helm tracks all others that are no hooks.
+func inCRDs(object map[string]any) bool {
+	return object["kind"] == "CustomResourceDefinition" && !options(object)(releaseName)
 }
 
 // Orphans reports whether all that an object of Argo CD or Flux deploys stays in the cluster when the object goes.
