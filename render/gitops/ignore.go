@@ -433,7 +433,7 @@ func class(s string) (int, string, bool) {
 		case c == '\\' && i+1 < len(s):
 			i++
 			c, size = utf8.DecodeRuneInString(s[i:])
-			b.WriteString(regexp.QuoteMeta(string(c)))
+			b.WriteString(strings.ReplaceAll(regexp.QuoteMeta(string(c)), "-", `\-`))
 		default:
 			b.WriteString(regexp.QuoteMeta(string(c)))
 		}

@@ -26,6 +26,7 @@ func TestIgnorePatternsMatchLikeGoGit(t *testing.T) {
 		{Exclusion{Ignore: "**/a"}, "x/y/a", true}, {Exclusion{Ignore: "x/**/a"}, "x/a", true},
 		{Exclusion{Ignore: "x/**"}, "x/y/a", true}, {Exclusion{Ignore: "x/a**"}, "x/ab", false},
 		{Exclusion{Ignore: "# a\n\n*.yaml  "}, "x/a.yaml", true}, {Exclusion{Ignore: "[a"}, "[a", false},
+		{Exclusion{Ignore: `[a\-c]`}, "b", false}, {Exclusion{Ignore: `[a\-c]`}, "-", true}, {Exclusion{Ignore: `[a-c]`}, "b", true},
 		{Exclusion{Sparse: []string{"./a", "b/c/"}}, "a/x.yaml", false}, {Exclusion{Sparse: []string{"./a", "b/c/"}}, "b/x.yaml", true},
 		{Exclusion{Sparse: []string{"a"}}, "ab/x.yaml", true},
 	} {
