@@ -9,13 +9,15 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // undefined finds that a definition of custom resources goes while such objects stay deployed: the cluster deletes them with it
 // (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#delete-a-customresourcedefinition).
 func (f *apiFacts) undefined(ctx context.Context, s Deployed) []Violation {
 	id, at := admission.IdentityOf(s.Old.Object), "/spec/names/kind"
-	stay := f.objectsOf(ctx, s, nil)
+	stay, _ := f.objectsOf(ctx, s, nil)
 	if stay == "" {
 		return nil
 	}
@@ -41,34 +43,44 @@ func (f *apiFacts) unserved(ctx context.Context, s Deployed) []schema.Violation 
 	if len(gone) == 0 {
 		return nil
 	}
-	stay := f.objectsOf(ctx, s, gone)
+	stay, version := f.objectsOf(ctx, s, gone)
 	if stay == "" {
 		return nil
 	}
+	ctx, _ = declared.For(declared.Unrecorded(ctx), roots.Root{})
+	id := admission.IdentityOf(s.Object)
+	if _, agree := f.cluster.Get(ctx, id.Group, id.Kind, "", id.Name); !agree {
+		return nil // several roots define it in different ways: each environment may have its own
+	}
 	return []schema.Violation{{Pointer: "/spec/versions", Message: fmt.Sprintf(
-		"version %s is still in use: the API server refuses %s from then on", gone[0], stay)}}
+		"version %s is still in use: the API server refuses %s from then on", version, stay)}}
 }
 
-// objectsOf names the deployed objects that a definition before the change is for, in some of its versions or in any; "" if
-// there are none, or it is no definition.
-func (f *apiFacts) objectsOf(ctx context.Context, s Deployed, versions []string) string {
+// objectsOf names the deployed objects that a definition before the change is for, in some of its versions or in any, and the
+// version of the first; "" if there are none, or it is no definition. Those of releases count where all of these are known.
+func (f *apiFacts) objectsOf(ctx context.Context, s Deployed, versions []string) (name, version string) {
 	id := admission.IdentityOf(s.Old.Object)
 	group, kind := textAt(s.Old.Object, "/spec/group"), textAt(s.Old.Object, "/spec/names/kind")
 	if id.Group != "apiextensions.k8s.io" || id.Kind != "CustomResourceDefinition" || kind == "" || f.cluster == nil {
-		return ""
+		return "", ""
 	}
-	list := slices.DeleteFunc(slices.Clone(f.cluster.List(declared.Cautious(ctx, s.Root), group, kind, "")), func(o admission.Object) bool {
+	ctx = declared.Cautious(ctx, s.Root)
+	list := f.cluster.List(ctx, group, kind, "")
+	if len(list) == 0 {
+		list = f.cluster.List(kinds.AskFor(ctx, ""), group, kind, "")
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(o admission.Object) bool {
 		return versions != nil && !slices.Contains(versions, admission.IdentityOf(o).Version)
 	})
 	if len(list) == 0 {
-		return ""
+		return "", ""
 	}
 	first := admission.IdentityOf(list[0])
-	name := kind + " " + path.Join(first.Namespace, first.Name)
+	name = kind + " " + path.Join(first.Namespace, first.Name)
 	if more := len(list) - 1; more > 0 {
 		name += fmt.Sprintf(" and %d more", more)
 	}
-	return name
+	return name, first.Version
 }
 
 // servedBy lists the versions that a definition of custom resources serves; none for other objects.

@@ -69,7 +69,7 @@ func (d *Objects) Since(tip, fork *Objects, touched []roots.Root) {
 // repository's settings do not answer them, since no cluster confirms what these files declare.
 func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
 	a, asked := d.asking(ctx), ask(group, kind, namespace, name)
-	if d.unread(ctx, a, group, kind, name) {
+	if d.unread(ctx, a, group, kind, name) || a.isCreated(admission.Identity{Group: group, Kind: kind, Namespace: namespace, Name: name}) {
 		return nil, false
 	}
 	releases := inReleases(ctx)

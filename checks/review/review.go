@@ -114,7 +114,7 @@ func (v *Reviewer) inClusters(ctx context.Context, p *diff.Pair) []Answer {
 	var list []Answer
 	for _, c := range clusters {
 		a := v.in([]gitops.Cluster{c}).Review(declared.Within(ctx, c), p)
-		a.Cluster = c.Name
+		a.Cluster = c.Word()
 		list = append(list, a)
 	}
 	count := func(a Answer, is func(engine.Result) bool) int { return len(report.Kept(a.Results, is)) }
@@ -397,6 +397,7 @@ func (v *Reviewer) advise(ctx, was context.Context, a *Answer, request admission
 		}
 	}
 	a.before = rules.SuggestFixes(was, &request, policies(a.Before))
+	builtin.DropRefused(ctx, v.Checks, deployed, a.before)
 }
 
 // policies returns the results of policies; those of built-in checks are empty, so that the indexes stay the same.

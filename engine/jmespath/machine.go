@@ -213,7 +213,7 @@ func (m *machine) selectList(n *node, v any) (any, error) {
 	return m.evalEach(n.kids, v)
 }
 
-// evalEach returns the values of several nodes. The list is nil where one has none.
+// evalEach returns the values of several nodes. The list is nil where one of them fails.
 func (m *machine) evalEach(nodes []*node, v any) ([]any, error) {
 	out := make([]any, len(nodes))
 	for i, n := range nodes {

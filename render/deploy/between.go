@@ -294,6 +294,9 @@ func (s *Set) Compares(ctx context.Context, before *Set, now, old gitops.Problem
 	for _, own := range open.Own {
 		previous, had := was.Override(own.Key)
 		previous.Where = own.Where
+		if own.Exists && !s.deploysFrom(now.Object, own.Folder) { // the clusters that Secrets declare do not stand for it
+			return false, missing
+		}
 		if had && previous != own && was.Alike(previous) {
 			return false, missing
 		}
@@ -387,10 +390,15 @@ func (s *Set) replaces(ctx context.Context, object gitops.Reference, folder stri
 	return ok
 }
 
+// deploysFrom reports whether an object deploys a folder.
+func (s *Set) deploysFrom(object gitops.Reference, folder string) bool {
+	return slices.ContainsFunc(s.found().at(folder), func(one *Deployment) bool { return one.Object == object })
+}
+
 // deploysNothing reports whether a folder certainly has no resource for an object to deploy.
 func (s *Set) deploysNothing(ctx context.Context, object gitops.Reference, folder string) bool {
 	list, known := s.deployed(ctx, object, folder)
-	return known && len(list) == 0
+	return known && len(list) == 0 && s.deploysFrom(object, folder)
 }
 
 // deployed returns the identities of the resources that an object deploys from a folder. ok is false where some are not

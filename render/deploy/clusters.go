@@ -23,7 +23,7 @@ type Placement struct {
 func (s *Set) Placement(root roots.Root) Placement {
 	w := s.found()
 	return w.placements.Get(root, func() Placement {
-		clusters := w.clustersOf(s.liveDeployers(root), map[string]bool{})
+		clusters := gitops.Few(w.clustersOf(s.liveDeployers(root), map[string]bool{}))
 		if len(clusters) == 0 && s.hasDeployers(root) {
 			return Placement{[]gitops.Cluster{w.clusterOf(root.Path)}, true}
 		}
@@ -177,12 +177,13 @@ func (w *worklist) taking(file string, including ...string) (list []*Deployment)
 }
 
 // IsAdopted reports whether all objects that deploy a root are in folders of which nothing says who deploys them, until
-// an object that deployed something else deploys them in a later tree. They need not have been in its cluster before.
+// an object that deployed something else deploys them in a later tree. They need not have been in its cluster before. So it is
+// with a root that nothing deploys, and that is assumed to be deployed because of the objects in it: see Placement.
 func (s *Set) IsAdopted(root roots.Root, later *Set) bool {
 	list := s.liveDeployers(root)
 	if len(list) == 0 && s.hasDeployers(root) {
 		return slices.ContainsFunc(later.found().at(root.Path), func(one *Deployment) bool {
-			return later.found().isLive(one) && s.deployedAbove(one, later, 0)
+			return later.found().isLive(one) && s.deployedAbove(one, later, 0, func(was *Deployment) bool { return was.folder() == root.Path })
 		})
 	}
 	return len(list) > 0 && !slices.ContainsFunc(list, func(one *Deployment) bool { return !s.isAdopted(one, later) })
@@ -190,7 +191,12 @@ func (s *Set) IsAdopted(root roots.Root, later *Set) bool {
 
 func (s *Set) isAdopted(one *Deployment, later *Set) bool {
 	return s.found().isAllAbove(one.top(), true, 0, func(one *Deployment) bool {
-		same := later.former(one, s)
+		same := later.Counterpart(one)
+		if same == nil { // perhaps in another file
+			if same = later.former(one, s); same != nil && same.Path != one.Path {
+				same = nil
+			}
+		}
 		var adopters []*Deployment
 		switch {
 		case same == nil:
@@ -200,23 +206,27 @@ func (s *Set) isAdopted(one *Deployment, later *Set) bool {
 			adopters = append(adopters, same.from)
 		}
 		return slices.ContainsFunc(adopters, func(other *Deployment) bool {
-			return other != same && later.found().isLive(other) && s.deployedAbove(other, later, 0)
+			return other != same && later.found().isLive(other) &&
+				s.deployedAbove(other, later, 0, func(was *Deployment) bool { return was.folder() == one.folder() })
 		})
 	})
 }
 
+// folder returns the folder of the object of a deployment, or of the kustomization that renders it.
+func (d *Deployment) folder() string { return path.Dir(d.file()) }
+
 // deployedAbove reports whether the object of a deployment of a later tree deployed something else before, or is new and what
-// deploys it did.
-func (s *Set) deployedAbove(one *Deployment, later *Set, depth int) bool {
-	if s.deployedOther(one, later) || depth >= maxFollowed {
-		return true
+// deploys it did. An object beside what it takes over does not count: who deployed the one deployed the other.
+func (s *Set) deployedAbove(one *Deployment, later *Set, depth int, beside func(was *Deployment) bool) bool {
+	if was := s.former(one, later); was != nil {
+		return s.found().isLive(was) && !beside(was)
 	}
 	above := []*Deployment{one.from}
 	if one.from == nil {
 		above = later.found().holding(one)
 	}
-	return slices.ContainsFunc(above, func(other *Deployment) bool {
-		return other != one && later.found().isLive(other) && s.deployedAbove(other, later, depth+1)
+	return depth < maxFollowed && slices.ContainsFunc(above, func(other *Deployment) bool {
+		return other != one && later.found().isLive(other) && s.deployedAbove(other, later, depth+1, beside)
 	})
 }
 
@@ -293,13 +303,6 @@ func (s *Set) Uninstalls(one *Deployment, later *Set) bool {
 func (d *Deployment) keeps(one *Deployment, later *Set) bool {
 	now := later.Counterpart(d)
 	return now != nil && now.Keeps(one.Itself(), false) || now == nil && d.Keeps(one.Itself(), true)
-}
-
-// deployedOther reports whether the object of a deployment of a later tree deployed something before, perhaps from
-// another file.
-func (s *Set) deployedOther(one *Deployment, later *Set) bool {
-	was := s.former(one, later)
-	return was != nil && s.found().isLive(was)
 }
 
 // former returns the deployment of the object of one of another tree, perhaps from another file; nil: there is none.

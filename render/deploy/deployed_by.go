@@ -172,14 +172,15 @@ func (s *Set) External() []roots.Root {
 	return s.Chosen(list)
 }
 
-// ReleasesOf lists the roots of live releases that read one of some files, such as those of their charts.
-func (s *Set) ReleasesOf(files []string) (list []roots.Root) {
+// ReleasesOf lists the roots of live releases that read one of some files, such as those of their charts, sorted.
+func (s *Set) ReleasesOf(files []string) []roots.Root {
+	var list []roots.Root
 	for _, one := range s.found().ordered().external {
 		if slices.ContainsFunc(files, one.reads) && s.found().isLive(one) {
 			list = append(list, one.root())
 		}
 	}
-	return list
+	return s.Chosen(list)
 }
 
 // IsExternal reports whether External lists a root.

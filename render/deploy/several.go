@@ -331,7 +331,8 @@ func (w *worklist) rendering(p string) (list []roots.Root) {
 // reads reports whether a deployment is a release that reads a file, such as one of its chart in this repository.
 func (d *Deployment) reads(p string) bool {
 	return d.Release != nil && slices.ContainsFunc(d.Release.Reads, func(read string) bool {
-		return read == p || strings.HasPrefix(p, read+"/")
+		rest, in := strings.CutPrefix(p, read)
+		return in && (rest == "" || rest[0] == '/')
 	})
 }
 

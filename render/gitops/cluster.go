@@ -3,6 +3,8 @@ package gitops
 import (
 	"cmp"
 	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -93,6 +95,38 @@ func arePartsApart(a, b string) bool {
 		return strings.HasPrefix(rest, "\n") && !strings.HasPrefix(one, "\n") && slices.Contains(strings.Split(rest[1:], "\n"), one)
 	}
 	return one[0] != '\n' && other[0] != '\n' && one != other || excludes(one, other) || excludes(other, one)
+}
+
+// maxParts is how many parts of what generators select are told apart in one list.
+const maxParts = 16
+
+// Few returns a list of clusters; without the parts of generators where these are many, since each is looked at by itself.
+func Few(list []Cluster) []Cluster {
+	if len(list) <= maxParts {
+		return list
+	}
+	var few []Cluster
+	for _, c := range list {
+		if c = c.Whole(); !slices.Contains(few, c) {
+			few = append(few, c)
+		}
+	}
+	return few
+}
+
+// Word returns what people call the cluster; empty where nothing tells it from the others that its generator selects.
+func (c Cluster) Word() string {
+	_, part, _ := strings.Cut(c.Part, "\n")
+	var keys []any
+	switch {
+	case c.By != ByGenerator:
+		return c.Name
+	case strings.HasPrefix(part, "\n"):
+		return "other clusters"
+	case json.Unmarshal([]byte(part), &keys) != nil:
+		return ""
+	}
+	return strings.TrimSuffix(fmt.Sprintln(keys...), "\n")
 }
 
 func (c Cluster) within(other Cluster) bool {

@@ -332,7 +332,7 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	// The same object may be in a file twice. If the two differ, the cluster has the one that is applied last. Both
 	// count as deployed, so that neither hides the other. So do two generators that select different clusters.
 	same := func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() && a.To == b.To }
-	for i := 1; i < len(found); i++ {
+	for i := len(found) - 1; i > 0; i-- {
 		if a, b := &found[i-1], &found[i]; a.Part != b.Part && same(*a, *b) {
 			a.Part, b.Part = "", ""
 		}
