@@ -166,6 +166,23 @@ func (a asking) hears(root roots.Root) bool {
 	return root == a.root || a.apart == nil || !a.apart(root)
 }
 
+// heard returns the entries that may answer: not that of the object itself while it is created.
+func (a asking) heard(list []entry) []entry {
+	answers := func(e entry) bool {
+		return e.named && (e.above || !a.inherited) || !e.named && a.hears(e.root) && !a.isCreated(e.id)
+	}
+	if !slices.ContainsFunc(list, func(e entry) bool { return !answers(e) }) {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return !answers(e) })
+}
+
+// isCreated reports whether an object is the reviewed one, and is created. A Namespace answers for itself.
+func (a asking) isCreated(id admission.Identity) bool {
+	of := a.reviewed
+	return of.Created && of.Kind != "Namespace" && of.Name == id.Name && of.Namespace == id.Namespace && of.Kind == id.Kind && of.Group == id.Group
+}
+
 // Differ reports whether the clusters of the root may have different answers: several roots declare an object and differ,
 // or only some of the clusters have what answers.
 func (l *Lookups) Differ() bool {

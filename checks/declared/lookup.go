@@ -227,23 +227,6 @@ func (d *Objects) brings(ctx context.Context, a asking, namespace string) bool {
 	return namespace != "" && namespace == kinds.ReviewedIn(ctx).Namespace && has(now) && !has(was) && !d.tip.inUse(ctx, namespace, a.hears)
 }
 
-// heard returns the entries that may answer: not that of the object itself while it is created.
-func (a asking) heard(list []entry) []entry {
-	answers := func(e entry) bool {
-		return e.named && (e.above || !a.inherited) || !e.named && a.hears(e.root) && !a.isCreated(e.id)
-	}
-	if !slices.ContainsFunc(list, func(e entry) bool { return !answers(e) }) {
-		return list
-	}
-	return slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return !answers(e) })
-}
-
-// isCreated reports whether an object is the reviewed one, and is created. A Namespace answers for itself.
-func (a asking) isCreated(id admission.Identity) bool {
-	of := a.reviewed
-	return of.Created && of.Kind != "Namespace" && of.Name == id.Name && of.Namespace == id.Namespace && of.Kind == id.Kind && of.Group == id.Group
-}
-
 // unread reports whether an object that an inherited policy needs is unknown because the organisation's files cannot be
 // read: then nothing else answers. words are those of notLooked.
 func (d *Objects) unread(ctx context.Context, a asking, group, kind string, words ...string) bool {

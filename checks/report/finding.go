@@ -79,7 +79,7 @@ type Finding struct {
 	Causes     []string   `json:"causes,omitempty"`    // the ids of those for which it is undecided: any of them
 	Origin     *Origin    `json:"origin,omitempty"`    // the place to edit
 	Roots      []string   `json:"roots"`               // the roots whose render has it
-	Clusters   []string   `json:"clusters,omitempty"`  // those that deploy them, where the settings know any
+	Clusters   []string   `json:"clusters,omitempty"`  // those that deploy them, where the settings name any, or where they differ
 	Resources  []Resource `json:"resources,omitempty"` // further resources that fail at the same place for the same reason
 	Exemption  *Exemption `json:"exemption,omitempty"` // the exception that covers it, and its state
 	New        bool       `json:"new"`                 // false: the base had it, too
