@@ -55,7 +55,7 @@ func TestRequirementOfFailedField(t *testing.T) {
 		if len(results) != 1 || len(results[0].Fields) != len(want) {
 			t.Fatalf("%s: %+v", at, results)
 		}
-		advice := by.SuggestFixes(t.Context(), request, results)[0]
+		advice := by.SuggestFixes(t.Context(), request, results, nil)[0]
 		for _, field := range results[0].Fields {
 			words, ok := want[field[len(at):]]
 			if got := advice[field].Requirement; !ok || got != words {
@@ -85,7 +85,7 @@ spec: {restartPolicy: Always, containers: [{name: c, image: 'x:1', resources: {l
 	if len(results) != 1 || !slices.Equal(results[0].Fields, []string{memory}) {
 		t.Fatalf("%+v", results)
 	}
-	if got := by.SuggestFixes(t.Context(), request, results)[0][memory].Requirement; got != "at most 2Gi" {
+	if got := by.SuggestFixes(t.Context(), request, results, nil)[0][memory].Requirement; got != "at most 2Gi" {
 		t.Errorf("%q", got)
 	}
 }
@@ -109,13 +109,13 @@ func TestRequirementOfEveryRuleBody(t *testing.T) {
 		if len(results) == 0 || results[0].Outcome != engine.Fail {
 			t.Fatalf("%s: %+v", body, results)
 		}
-		for field, advice := range by.SuggestFixes(t.Context(), request, results)[0] {
+		for field, advice := range by.SuggestFixes(t.Context(), request, results, nil)[0] {
 			if got := advice.Requirement; got == "" || want != "" && got != want {
 				t.Errorf("%s: %s: %q, want %q", body, field, got, want)
 			}
 		}
 		stranger := engine.Result{Outcome: engine.Fail, Rule: "all", Fields: []string{"/spec/x"}}
-		if advice := by.SuggestFixes(t.Context(), request, []engine.Result{stranger})[0]; len(advice) > 0 {
+		if advice := by.SuggestFixes(t.Context(), request, []engine.Result{stranger}, nil)[0]; len(advice) > 0 {
 			t.Errorf("a rule of no policy of the set: %+v", advice)
 		}
 	}
@@ -140,7 +140,7 @@ func TestChangeIsWritable(t *testing.T) {
 		o["apiVersion"] = "v1"
 		by := mustCompile(t, ruleOn(o["kind"].(string), "validate: {pattern: {"+tt.pattern+"}}")).Bind(nil, nil)
 		request := &admission.Request{Operation: admission.Create, Object: o}
-		change := by.SuggestFixes(t.Context(), request, by.Evaluate(t.Context(), request))[0][tt.at].Change
+		change := by.SuggestFixes(t.Context(), request, by.Evaluate(t.Context(), request), nil)[0][tt.at].Change
 		if change == nil || !reflect.DeepEqual(change.Value, tt.want) {
 			t.Errorf("%s: %#v, want %#v", tt.pattern, change, tt.want)
 		}

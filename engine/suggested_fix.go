@@ -37,8 +37,9 @@ const maxSuggested = 50
 
 // SuggestFixes returns what rules ask of the fields of results, by field, for each result. request is the one that the
 // results are of, with the object as mutate rules left it. Only failures get them, and not for fields of
-// an old object.
-func (e *Evaluator) SuggestFixes(ctx context.Context, request *admission.Request, results []Result) []map[string]SuggestedFix {
+// an old object. takes reports whether a change of the object is one to suggest, whatever the rules say; nil: each is.
+func (e *Evaluator) SuggestFixes(ctx context.Context, request *admission.Request, results []Result,
+	takes func(Change) bool) []map[string]SuggestedFix {
 	out := make([]map[string]SuggestedFix, len(results))
 	asked := map[ruleAt]*suggester{}
 	for i, r := range results {
@@ -48,6 +49,7 @@ func (e *Evaluator) SuggestFixes(ctx context.Context, request *admission.Request
 		at := ruleAt{r.Policy, r.Rule, r.Line}
 		if asked[at] == nil {
 			asked[at] = e.suggester(ctx, request, r)
+			asked[at].takes = takes
 		}
 		out[i] = asked[at].suggest(r)
 	}
@@ -160,6 +162,7 @@ type suggester struct {
 	sheet   *explain.Sheet // what it asks for
 	failing bool
 	fields  []string // of the result that is looked at
+	takes   func(Change) bool
 }
 
 // ask returns the fields that fail with an object in place of the one of the request; failing is false where the rule
@@ -269,7 +272,7 @@ func (a *suggester) try(field string, requirements []explain.Requirement) (at [2
 			if !ok {
 				continue
 			}
-			if a.helps(field, change, object) {
+			if a.helps(field, change, object) && (a.takes == nil || a.takes(change)) {
 				return [2]int{i, j}, &change
 			}
 		}

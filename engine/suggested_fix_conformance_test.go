@@ -65,7 +65,7 @@ func eachAdvised(t *testing.T, do func(advised)) {
 				if r.Outcome != engine.Fail {
 					continue
 				}
-				advice := by.SuggestFixes(context.Background(), request, []engine.Result{r})[0]
+				advice := by.SuggestFixes(context.Background(), request, []engine.Result{r}, nil)[0]
 				for _, field := range r.Fields {
 					do(advised{bodies.of(r), field, r, advice[field], request, by})
 				}
@@ -179,7 +179,7 @@ func suggestedFixOf(t *testing.T, by *engine.Evaluator, o admission.Object, do f
 			request.Object = r.Patched
 		}
 	}
-	for i, advice := range by.SuggestFixes(t.Context(), request, results) {
+	for i, advice := range by.SuggestFixes(t.Context(), request, results, nil) {
 		for _, field := range results[i].Fields {
 			if results[i].Outcome == engine.Fail {
 				do(advised{"", field, results[i], advice[field], request, by})

@@ -50,25 +50,21 @@ func (f *apiFacts) takes(ctx context.Context, s Deployed, change engine.Change, 
 	})
 }
 
-// DropRefused removes the changes of an object which the API server refuses, of those that rules suggest. Those in which a
-// person has to choose a value stay, and without the check that asks the API server, all of them.
-func DropRefused(ctx context.Context, checks []Check, s Deployed, suggested []map[string]engine.SuggestedFix) {
+// Takes returns a function that reports whether the API server takes a change of an object, or a person has to choose a value in
+// it. It is nil without the check that asks the API server.
+func Takes(ctx context.Context, checks []Check, s Deployed) func(engine.Change) bool {
 	i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == Refused })
 	if i < 0 {
-		return
+		return nil
 	}
 	f := checks[i].apis
 	s.said = new(answer)
-	for _, of := range suggested {
-		for field, one := range of {
-			if one.Change == nil || strings.Contains(fmt.Sprint(one.Change.Value), explain.Placeholder) {
-				continue
-			}
-			if said := f.asked(ctx, s); !f.takes(ctx, s, *one.Change, slices.Concat(said.Refused, said.Fixed)) {
-				one.Change = nil
-				of[field] = one
-			}
+	return func(change engine.Change) bool {
+		if strings.Contains(fmt.Sprint(change.Value), explain.Placeholder) {
+			return true
 		}
+		said := f.asked(ctx, s)
+		return f.takes(ctx, s, change, slices.Concat(said.Refused, said.Fixed))
 	}
 }
 

@@ -388,16 +388,15 @@ func (v *Reviewer) advise(ctx, was context.Context, a *Answer, request admission
 	}
 	request.Object = a.Object()
 	rules := v.Effective
-	a.advice = rules.SuggestFixes(ctx, &request, policies(a.Results))
 	deployed := mutated(ctx, rules, builtin.DeployedOf(a.Pair), &request)
-	builtin.DropRefused(ctx, v.Checks, deployed, a.advice)
+	takes := builtin.Takes(ctx, v.Checks, deployed)
+	a.advice = rules.SuggestFixes(ctx, &request, policies(a.Results), takes)
 	for i, of := range builtin.Fixes(ctx, v.Checks, deployed, a.Results) {
 		if of != nil {
 			a.advice[i] = of
 		}
 	}
-	a.before = rules.SuggestFixes(was, &request, policies(a.Before))
-	builtin.DropRefused(ctx, v.Checks, deployed, a.before)
+	a.before = rules.SuggestFixes(was, &request, policies(a.Before), takes)
 }
 
 // policies returns the results of policies; those of built-in checks are empty, so that the indexes stay the same.
