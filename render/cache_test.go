@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/env"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -144,7 +145,9 @@ func TestPlacesAreRemembered(t *testing.T) {
 		var got []string
 		for _, root := range set.All() {
 			if one := set.Deployment(root); one != nil {
-				got = append(got, fmt.Sprint(root, one.PathWhere, one.NamespaceWhere))
+				for _, at := range []gitops.Position{one.PathWhere, one.NamespaceWhere} {
+					got = append(got, fmt.Sprintf("%v %s %d %d %d", root, at.Path, at.Line, at.Column, at.EndLine))
+				}
 			}
 		}
 		cache.Save()
@@ -152,7 +155,7 @@ func TestPlacesAreRemembered(t *testing.T) {
 			t.Errorf("%d built again", built)
 		}
 		now := strings.Join(got, "\n")
-		if !strings.Contains(now, "{apps/prod/to-prod.yaml 6 11 6} {apps/prod/to-prod.yaml 8 16 8}") {
+		if !strings.Contains(now, "apps/prod/to-prod.yaml 6 11 6") || !strings.Contains(now, "apps/prod/to-prod.yaml 8 16 8") {
 			t.Errorf("places are not those of the patch:\n%s", now)
 		}
 		if round == 1 && now != before {

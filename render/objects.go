@@ -41,11 +41,11 @@ func (o builtObject) read(from string) gitops.Object {
 	return gitops.FromRoot(from, placed.Object, placed.where)
 }
 
-// Objects returns the objects of some kinds in the rendering of a target. from names the target in the places of what
+// Objects returns the objects of gitops.Kinds in the rendering of a target. from names the target in the places of what
 // these objects deploy in turn (see gitops.FromRoot). whole is false where the target does not render completely. A
 // rendering that was made for this is in the memo for the next request of the target.
-func (r *Renderer) Objects(ctx context.Context, t Target, from string, kinds []string) (list []gitops.Object, whole bool) {
-	key := strings.Join(kinds, " ") + " " + r.ownKey(t)
+func (r *Renderer) Objects(ctx context.Context, t Target, from string) (list []gitops.Object, whole bool) {
+	key := r.ownKey(t)
 	built, ok := env.Get[builtObjects](r.kept(), objectsTable, key, asker{r, t})
 	if !ok {
 		known := *r
@@ -55,6 +55,8 @@ func (r *Renderer) Objects(ctx context.Context, t Target, from string, kinds []s
 			return nil, false
 		}
 		r.memo.put(r.ownKey(t), out, problems)
+		deploying, context := gitops.Kinds()
+		kinds := append(deploying, context...)
 		built = builtObjects{Whole: !out.Partial && len(problems) == 0}
 		for _, res := range out.Resources {
 			if slices.Contains(kinds, res.kind()) {

@@ -185,7 +185,7 @@ func (w *worklist) enterOne(e roots.ChartEntry, dir string, all []roots.ChartEnt
 		"spec": map[string]any{"destination": map[string]any{"namespace": e.Namespace},
 			"source": map[string]any{"path": dir, "helm": map[string]any{"valueFiles": values}}}}
 	at := gitops.Position{Path: e.File, Line: e.Line}
-	found, _ := w.deployments([]gitops.Object{gitops.FromRoot("", app, func(int) gitops.Position { return at })}, nil)
+	found, _ := w.deployments([]gitops.Object{gitops.FromRoot("", app, func(int) gitops.Position { return at })}, nil, nil)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, one := range found {

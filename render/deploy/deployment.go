@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -80,7 +81,8 @@ func (w *worklist) resolve(one gitops.Deployment) *resolved {
 	case one.Kind == gitops.ArgoDirectory:
 		out.Files, out.Problems = gitops.Files(w.index.Tree(), &one, w.limits)
 	default:
-		out.Virtual, out.Problems = gitops.Edit(w.index.Tree(), &one, w.limits)
+		edited := w.edited(one)
+		out.Virtual, out.Problems = edited.Virtual, edited.Problems
 	}
 	problems := slices.DeleteFunc(slices.Clone(out.Problems), func(p gitops.Problem) bool { return p.Cause == gitops.Broken })
 	if len(problems) > 0 {
@@ -90,6 +92,32 @@ func (w *worklist) resolve(one gitops.Deployment) *resolved {
 	}
 	return out
 }
+
+// edited is the result of gitops.Edit.
+type edited struct {
+	Virtual  *gitops.Virtual
+	Problems []gitops.Problem
+}
+
+var editedTable = env.Table{Name: "edited"}
+
+func (w *worklist) edited(one gitops.Deployment) (out edited) {
+	memory := w.cache.Memory()
+	if one.Version == "" {
+		memory = nil
+	}
+	key := fmt.Sprint(one.Version, " ", one.From, " ", one.Digest(), " ", one.Exclusion, " ", w.limits)
+	if known, ok := env.Get[edited](memory, editedTable, key, w); ok {
+		return known
+	}
+	record := env.Record(w.index.Tree())
+	out.Virtual, out.Problems = gitops.Edit(record, &one, w.limits)
+	env.Put(memory, editedTable, key, record.Asked(), out)
+	return out
+}
+
+// Answer implements env.Answerer, for questions about the tree.
+func (w *worklist) Answer(q env.Question) string { return env.Of(w.index.Tree(), q) }
 
 func (w *worklist) digest(one *Deployment) string {
 	if one.Release != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
@@ -22,7 +21,7 @@ import (
 
 // objects returns the objects that deploy something, from files and as kustomizations render them.
 func (w *worklist) objects() (objects []gitops.Object) {
-	deploying, _ := gitops.Kinds()
+	kinds, _ := gitops.Kinds()
 	odd := w.index.Deploying.OddRoots()
 	all := slices.Clone(odd)
 	files := slices.Concat(w.index.Deploying.Files(), w.index.Deploying.Linked())
@@ -31,17 +30,17 @@ func (w *worklist) objects() (objects []gitops.Object) {
 			all = append(all, shaping...)
 		}
 	}
-	w.prepare(all, deploying)
+	w.prepare(all)
 	added := map[roots.Root]bool{}
 	for _, p := range files {
 		if w.index.Manifest(p) {
-			objects = append(objects, w.arriving(p, added, nil, deploying...)...)
+			objects = append(objects, w.arriving(p, added, nil, kinds...)...)
 		}
 	}
 	for _, root := range odd {
-		if found := w.rendered(root, deploying); !added[root] {
+		if found := w.rendered(root); !added[root] {
 			added[root] = true
-			objects = append(objects, found.objects...)
+			objects = append(objects, deploying(found.objects)...)
 		}
 	}
 	return objects
@@ -51,13 +50,13 @@ func (w *worklist) objects() (objects []gitops.Object) {
 const finding = "finding what is deployed"
 
 // prepare renders some roots, several at a time.
-func (w *worklist) prepare(list []roots.Root, kinds []string) {
+func (w *worklist) prepare(list []roots.Root) {
 	slices.SortFunc(list, roots.Compare)
 	list = slices.Compact(list)
 	count := w.progress.Count(finding, len(list))
 	Each(len(list), func(i int) {
 		defer count.Begin(list[i].Name())()
-		w.rendered(list[i], kinds)
+		w.rendered(list[i])
 	})
 }
 
@@ -69,11 +68,11 @@ func (w *worklist) arriving(p string, added map[roots.Root]bool, names []string,
 	shaping, plain := w.index.Deploying.Shaping(p)
 	whole := len(shaping) > 0
 	for _, root := range shaping {
-		one := w.rendered(root, kinds)
+		one := w.rendered(root)
 		whole = whole && one.whole
 		if !added[root] {
 			added[root] = true
-			list = append(list, one.objects...)
+			list = append(list, ofKinds(one.objects, kinds)...)
 		}
 	}
 	if whole && len(plain) == 0 {
@@ -93,28 +92,34 @@ func (w *worklist) arriving(p string, added map[roots.Root]bool, names []string,
 	return list
 }
 
-// builtObjects are the objects of some kinds in the rendering of a root.
+// builtObjects are the objects in the rendering of a root that deploy something, or that such objects read.
 type builtObjects struct {
 	objects []gitops.Object
 	whole   bool // the root renders completely
 }
 
-type builtKey struct {
-	root  roots.Root
-	kinds string
+// ofKinds returns the objects of some kinds.
+func ofKinds(list []gitops.Object, kinds []string) []gitops.Object {
+	return slices.DeleteFunc(slices.Clone(list), func(o gitops.Object) bool { return !slices.Contains(kinds, o.Kind) })
 }
 
-// rendered returns the objects of some kinds in the rendering of a root, which is made once.
-func (w *worklist) rendered(root roots.Root, kinds []string) builtObjects {
-	return w.built.Get(builtKey{root, strings.Join(kinds, " ")}, func() (one builtObjects) {
-		one.objects, one.whole = w.renderer.Objects(context.Background(), w.target(root), From(root), kinds)
+// deploying returns the objects that may deploy something.
+func deploying(list []gitops.Object) []gitops.Object {
+	kinds, _ := gitops.Kinds()
+	return ofKinds(list, kinds)
+}
+
+// rendered returns the objects in the rendering of a root, which is made once.
+func (w *worklist) rendered(root roots.Root) builtObjects {
+	return w.built.Get(root, func() (one builtObjects) {
+		one.objects, one.whole = w.renderer.Objects(context.Background(), w.target(root), From(root))
 		return one
 	})
 }
 
-// sent returns the objects of some kinds that a deployment renders.
-func (w *worklist) sent(one *Deployment, kinds []string) []gitops.Object {
-	list := w.rendered(one.root(), kinds).objects
+// sent returns the objects that a deployment renders.
+func (w *worklist) sent(one *Deployment) []gitops.Object {
+	list := w.rendered(one.root()).objects
 	if !one.asIs {
 		return list
 	}
@@ -125,41 +130,49 @@ func (w *worklist) sent(one *Deployment, kinds []string) []gitops.Object {
 	return own
 }
 
-// lookUp lists the objects of some kinds that objects of Flux refer to. wanted has the names by kind. All objects are
-// listed where another one that refers to them must be read first, as for an ArtifactGenerator or a HelmChart.
-func (w *worklist) lookUp(kinds []string, wanted map[string][]string) (list []gitops.Object) {
-	for _, kind := range kinds {
-		all := kind == "GitRepository" || kind == "ArtifactGenerator" || len(wanted["HelmChart"]) > 0 && !roots.IsValuesSource(kind)
-		if all {
-			list = append(list, w.sources.Get(kind, func() []gitops.Object { return w.named(kind, nil) })...)
-		} else if names := wanted[kind]; len(names) > 0 {
-			list = append(list, w.named(kind, names)...)
+// finder returns what finds the objects that others refer to: first those of some rendered objects (near), which take the
+// place of the same ones in files. An ApplicationSet refers to all that declare clusters.
+func (w *worklist) finder(near []gitops.Object) func(gitops.Wanted) gitops.Found {
+	return func(n gitops.Wanted) gitops.Found {
+		if n.Any && roots.IsValuesSource(n.Kind) {
+			return n.Select(w.selectable().objects)
 		}
+		if !slices.ContainsFunc(near, func(o gitops.Object) bool { return o.Kind == n.Kind }) {
+			return w.wanted.Get(n, func() gitops.Found { return n.Select(w.named(n.Kind, n.Name)) })
+		}
+		return n.Select(append(slices.Clone(near), slices.DeleteFunc(slices.Clone(w.named(n.Kind, n.Name)), func(o gitops.Object) bool {
+			return slices.ContainsFunc(near, o.Same)
+		})...))
 	}
-	return list
 }
 
-// named returns the objects of a kind, from files with one of some names; nil: from any.
-func (w *worklist) named(kind string, names []string) (objects []gitops.Object) {
-	added, values := map[roots.Root]bool{}, roots.IsValuesSource(kind)
-	files := w.index.Deploying.Sources(kind)
-	if values {
-		files = w.index.Mentions(kind)
-	}
-	for _, p := range files {
-		if w.index.Manifest(p) && !kustomization.IsFileName(p) {
-			objects = append(objects, w.arriving(p, added, names, kind)...)
+// named returns the objects of a kind, from files that contain a name; "": from any. Those that roots render may have
+// other names.
+func (w *worklist) named(kind, name string) []gitops.Object {
+	return w.sources.Get([2]string{kind, name}, func() (objects []gitops.Object) {
+		values := roots.IsValuesSource(kind)
+		if !values && name != "" { // there are few of the kind, and many that refer to them
+			return slices.DeleteFunc(slices.Clone(w.named(kind, "")), func(o gitops.Object) bool { return o.Name != name })
 		}
-	}
-	if !values {
+		added, files, names := map[roots.Root]bool{}, w.index.Deploying.Sources(kind), []string(nil)
+		if values {
+			files, names = w.index.Mentions(kind), []string{name}
+		}
+		for _, p := range files {
+			if w.index.Manifest(p) && !kustomization.IsFileName(p) {
+				objects = append(objects, w.arriving(p, added, names, kind)...)
+			}
+		}
+		if !values {
+			return objects
+		}
+		for _, root := range w.index.Deploying.Generating(kind, names) {
+			if found := w.rendered(root); !added[root] {
+				objects = append(objects, ofKinds(found.objects, []string{kind})...)
+			}
+		}
 		return objects
-	}
-	for _, root := range w.index.Deploying.Generating(kind, names) {
-		if found := w.rendered(root, []string{kind}); !added[root] {
-			objects = append(objects, found.objects...)
-		}
-	}
-	return objects
+	})
 }
 
 // writtenObject is an object of a file that deploys something, or that such objects read.
@@ -228,9 +241,11 @@ func (w *worklist) readFile(p string, names []string) (list []gitops.Object, ok 
 	return list, true
 }
 
-func (w *worklist) deployments(objects []gitops.Object, several func(gitops.Object)) ([]gitops.Deployment, []gitops.Problem) {
+func (w *worklist) deployments(objects []gitops.Object, find func(gitops.Wanted) gitops.Found, several func(gitops.Object)) (
+	[]gitops.Deployment, []gitops.Problem,
+) {
 	return gitops.Deployments(objects, gitops.Options{Tree: w.index.Tree(), Repo: w.repo, Limits: w.limits, Memory: w.cache.Memory(),
-		BlobLimit: w.index.Tree().BlobLimit(), Links: len(w.index.Links()) > 0, Several: several})
+		BlobLimit: w.index.Tree().BlobLimit(), Links: len(w.index.Links()) > 0, Find: find, Several: several})
 }
 
 // Each calls do for 0 to n-1 and returns when all calls are done. It runs as many at a time as there are processors.

@@ -81,7 +81,6 @@ func (w *worklist) arrived(one *Deployment, objects []gitops.Object, again map[*
 // way to a cluster, once: an overlay, or another deployment. Both versions of these objects exist. It also adds, once,
 // what the objects deploy in kustomizations that no object deploys, for a cluster elsewhere, and lists that.
 func (w *worklist) contest() (list []*Deployment) {
-	deploying, context := gitops.Kinds()
 	for _, p := range w.index.Deploying.Files() {
 		w.mu.Lock()
 		replaced := w.replaced[p]
@@ -111,7 +110,7 @@ func (w *worklist) contest() (list []*Deployment) {
 				continue
 			}
 			w.contests[dir] = true
-			added, _ := w.add(nil, w.rendered(root, deploying).objects, func() []gitops.Object { return w.rendered(root, context).objects })
+			added, _ := w.add(nil, w.rendered(root).objects)
 			list = append(list, added...)
 		}
 	}

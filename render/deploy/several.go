@@ -17,17 +17,11 @@ import (
 // ambiguous is an object that refers to others, or an ApplicationSet that selects clusters. What it deploys is settled when it
 // is known how the others reach which clusters.
 type ambiguous struct {
-	object  gitops.Object
-	from    *Deployment // deploys the object; nil: it is in a file
-	context *referred
-	differs bool // it refers to one of several objects of a name that differ, often one for each cluster
-}
-
-// referred are the objects that those found together may refer to.
-type referred struct {
-	objects []gitops.Object
-	names   map[gitops.Reference]bool // what is referred to, without namespaces
-	changed map[gitops.Reference]bool // those that deployments change, without namespaces
+	object   gitops.Object
+	from     *Deployment     // deploys the object; nil: it is in a file
+	near     []gitops.Object // see finder
+	differs  bool            // it refers to one of several objects of a name that differ, often one for each cluster
+	declared []gitops.Object // that declare clusters, for an ApplicationSet
 }
 
 // isAbout reports whether a problem is in the object.
@@ -58,22 +52,16 @@ func (w *worklist) settle() (added []*Deployment) {
 	w.inside.Clear()
 	var list []settled
 	var again []ambiguous
-	known, sent := map[*referred]*referred{}, map[string][]gitops.Object{}
+	var sent env.Memo[sentKey, []gitops.Object]
+	as := func(o gitops.Object) []gitops.Object {
+		return sent.Get(sentKey{o.Reference(), o.File, o.From()}, func() []gitops.Object { return w.sentAs(o) })
+	}
 	for _, a := range w.several {
-		if !a.selects() {
-			if known[a.context] == nil {
-				known[a.context] = w.asDeployed(a.context, sent)
-			}
-			if as := known[a.context]; a.differs || slices.ContainsFunc(a.object.Refs, func(ref gitops.Reference) bool {
-				return as.changed[ref] || ref.Kind == "HelmChart" || ref.Kind == "ExternalArtifact"
-			}) && len(as.changed) > 0 {
-				a.context = as
-			} else {
-				again = append(again, a)
-				continue
-			}
+		if !a.selects() && !a.differs && !w.mayChange(a, as) {
+			again = append(again, a)
+			continue
 		}
-		s, ok := w.settled(a)
+		s, ok := w.settled(a, as)
 		if ok {
 			list = append(list, s)
 		}
@@ -96,8 +84,23 @@ func (w *worklist) settle() (added []*Deployment) {
 	return added
 }
 
-// settled evaluates one object; false where its clusters change nothing.
-func (w *worklist) settled(a ambiguous) (out settled, ok bool) {
+// sentKey identifies an object that others refer to.
+type sentKey struct {
+	gitops.Reference
+	file, from string
+}
+
+// mayChange reports whether live deployments may change what an object refers to: see sentAs, which is as.
+func (w *worklist) mayChange(a ambiguous, as func(gitops.Object) []gitops.Object) bool {
+	return slices.ContainsFunc(a.object.Refs, func(ref gitops.Reference) bool {
+		changes := func(o gitops.Object) bool { return o.Kind == ref.Kind && o.Name == ref.Name && as(o) != nil }
+		return ref.Kind == "HelmChart" || ref.Kind == "ExternalArtifact" || slices.ContainsFunc(a.near, changes) ||
+			slices.ContainsFunc(w.named(ref.Kind, ref.Name), changes)
+	})
+}
+
+// settled evaluates one object; false where its clusters change nothing. as is sentAs.
+func (w *worklist) settled(a ambiguous, as func(gitops.Object) []gitops.Object) (out settled, ok bool) {
 	out.ambiguous = a
 	own := &Deployment{from: a.from, Deployment: gitops.Deployment{Object: a.object.Reference(), From: a.object.From(),
 		Where: gitops.Position{Path: a.object.File}}}
@@ -116,37 +119,50 @@ func (w *worklist) settled(a ambiguous) (out settled, ok bool) {
 		return out, false
 	}
 	if a.selects() {
-		out.context = &referred{objects: w.selectableBy(own)}
-		if slices.EqualFunc(out.context.objects, a.context.objects, gitops.Object.Is) {
+		out.declared = w.selectableBy(own)
+		if slices.EqualFunc(out.declared, a.declared, gitops.Object.Is) {
 			return out, false
 		}
-		out.found, out.problems = w.deployments(append([]gitops.Object{a.object}, out.context.objects...), nil)
+		among := func(n gitops.Wanted) gitops.Found { return n.Select(out.declared) }
+		out.found, out.problems = w.deployments([]gitops.Object{a.object}, among, nil)
 		return out, !slices.ContainsFunc(out.found, func(d gitops.Deployment) bool { return d.Suspended })
 	}
 	var results []gitops.Evaluation
-	clusters := w.reaches(own)
-	context, fewer := make([][]gitops.Object, len(clusters)), len(a.context.changed) > 0
-	for i, c := range clusters {
-		for _, o := range a.context.objects {
-			if !w.isApart(o, c) {
-				context[i] = append(context[i], o)
-			} else if slices.Contains(a.object.Refs, gitops.Reference{Kind: o.Kind, Name: o.Name}) {
-				fewer = true
+	clusters, find, fewer := w.reaches(own), w.finder(a.near), false
+	for _, c := range clusters {
+		found, problems := w.deployments([]gitops.Object{a.object}, func(n gitops.Wanted) gitops.Found {
+			var list []gitops.Object
+			anywhere := n
+			anywhere.Namespace = "" // a deployment may change it
+			for _, o := range find(anywhere).Objects {
+				sent := as(o)
+				if sent == nil {
+					sent = []gitops.Object{o}
+				} else {
+					fewer = true
+				}
+				for _, o := range sent {
+					if !w.isApart(o, c) {
+						list = append(list, o)
+					} else if !n.Any && n.Selects(o) {
+						fewer = true
+					}
+				}
 			}
+			return n.Select(list)
+		}, nil)
+		if len(found) > 1 || len(found) == 1 && found[0].Suspended {
+			return out, false
 		}
+		results = append(results, gitops.Evaluation{Deployments: found, Problems: problems})
 	}
 	if !fewer {
 		return out, false
 	}
 	differ := false
-	for _, of := range context {
-		found, problems := w.deployments(append([]gitops.Object{a.object}, of...), nil)
-		if len(found) > 1 || len(found) == 1 && found[0].Suspended {
-			return out, false
-		}
-		results = append(results, gitops.Evaluation{Deployments: found, Problems: problems})
-		differ = differ || !slices.Equal(problems, results[0].Problems) ||
-			!slices.EqualFunc(found, results[0].Deployments, func(a, b gitops.Deployment) bool { return a.Digest() == b.Digest() })
+	for _, one := range results {
+		differ = differ || !slices.Equal(one.Problems, results[0].Problems) ||
+			!slices.EqualFunc(one.Deployments, results[0].Deployments, func(a, b gitops.Deployment) bool { return a.Digest() == b.Digest() })
 	}
 	for i, one := range results {
 		if i > 0 && !differ {
@@ -167,34 +183,11 @@ func (w *worklist) settled(a ambiguous) (out settled, ok bool) {
 	return out, true
 }
 
-// asDeployed returns objects that others refer to as they are deployed: where live deployments change them, what these
-// render counts instead. sent has what is known of objects already, by key.
-func (w *worklist) asDeployed(context *referred, sent map[string][]gitops.Object) *referred {
-	out := &referred{objects: make([]gitops.Object, 0, len(context.objects)), changed: map[gitops.Reference]bool{}}
-	for _, o := range context.objects {
-		ref := gitops.Reference{Kind: o.Kind, Name: o.Name}
-		if strings.Contains(o.From(), by) || o.Kind != "ArtifactGenerator" && !context.names[ref] {
-			out.objects = append(out.objects, o)
-			continue
-		}
-		key := strings.Join([]string{o.Kind, o.Namespace, o.Name, o.File, o.From()}, " ")
-		as, known := sent[key]
-		if !known {
-			as = w.sentAs(o)
-			sent[key] = as
-		}
-		if as == nil {
-			as = []gitops.Object{o}
-		} else {
-			out.changed[ref] = true
-		}
-		out.objects = append(out.objects, as...)
-	}
-	return out
-}
-
 // sentAs returns an object of a file as live deployments send it to clusters, one for each; nil where none changes it.
 func (w *worklist) sentAs(o gitops.Object) []gitops.Object {
+	if strings.Contains(o.From(), by) {
+		return nil
+	}
 	variables := sync.OnceValue(o.HasVariables)
 	changes := func(one *Deployment) bool {
 		return (one.Substitute.Active() && variables() || one.Edits(o.Kind, o.Namespace)) && w.isLive(one)
@@ -204,11 +197,10 @@ func (w *worklist) sentAs(o gitops.Object) []gitops.Object {
 		return nil
 	}
 	as := []gitops.Object{}
-	_, kinds := gitops.Kinds()
 	for _, one := range all {
 		whole := false
 		if changes(one) {
-			found := w.rendered(one.root(), kinds)
+			found := w.rendered(one.root())
 			whole = found.whole
 			as = append(as, slices.DeleteFunc(slices.Clone(found.objects), func(x gitops.Object) bool { return x.File != o.File || !x.Same(o) })...)
 		}
@@ -267,15 +259,15 @@ func (w *worklist) selectable() *selection {
 		if !manifest || !w.asWritten(p, false, "labels", "commonLabels", "commonAnnotations", "namespace") {
 			whole := true
 			for _, root := range w.rendering(p) {
-				one := w.rendered(root, kinds)
+				one := w.rendered(root)
 				if whole = whole && one.whole; !read[root] {
-					read[root], list = true, append(list, one.objects...)
+					read[root], list = true, append(list, ofKinds(one.objects, kinds)...)
 				}
 			}
 			raw = raw && (!whole || w.index.Unreferenced(p))
 		}
 		if raw {
-			list = append(list, slices.DeleteFunc(w.inFile(p, nil), func(o gitops.Object) bool { return !slices.Contains(kinds, o.Kind) })...)
+			list = append(list, ofKinds(w.inFile(p, nil), kinds)...)
 		}
 	}
 	w.selection = &selection{objects: list}

@@ -28,9 +28,10 @@ type worklist struct {
 
 	done       sync.Once  // remote charts were followed, too
 	work       sync.Mutex // held while deployments are added
-	built      env.Memo[builtKey, builtObjects]
-	read       sync.Map                          // by path: the objects of a file, see inFile
-	sources    env.Memo[string, []gitops.Object] // by kind: all objects of the kind, see lookUp
+	built      env.Memo[roots.Root, builtObjects]
+	read       sync.Map                              // by path: the objects of a file, see inFile
+	sources    env.Memo[[2]string, []gitops.Object]  // by kind and name: see named
+	wanted     env.Memo[gitops.Wanted, gitops.Found] // those of sources
 	placements env.Memo[roots.Root, Placement]
 	reached    env.Memo[clusterKey, []gitops.Cluster] // see reaches
 	inside     env.Memo[[2]string, []gitops.Cluster]  // by file and root of an object: see clustersWith
@@ -80,7 +81,7 @@ func (w *worklist) ready() *worklist {
 	w.work.Lock()
 	defer w.work.Unlock()
 	list := w.enter(w.index.Options().Charts)
-	added, _ := w.add(nil, w.objects(), func() []gitops.Object { return nil })
+	added, _ := w.add(nil, w.objects())
 	w.follow(append(list, added...), false)
 	w.follow(w.printed(), false)
 	for range maxFollowed {
@@ -98,10 +99,9 @@ func (w *worklist) ready() *worklist {
 // printed adds what charts without a release deploy when rendered with their own values, and returns the new
 // deployments.
 func (w *worklist) printed() (added []*Deployment) {
-	deploying, context := gitops.Kinds()
 	for _, root := range w.index.Deploying.Charts() {
 		if w.standsAlone(root.Path, map[string]bool{}) {
-			more, _ := w.add(nil, w.rendered(root, deploying).objects, func() []gitops.Object { return w.rendered(root, context).objects })
+			more, _ := w.add(nil, w.rendered(root).objects)
 			added = append(added, more...)
 		}
 	}
@@ -131,7 +131,6 @@ func (w *worklist) followThese(list []*Deployment) (any bool) {
 func (w *worklist) followBrought(list []roots.Root) {
 	w.work.Lock()
 	defer w.work.Unlock()
-	deploying, context := gitops.Kinds()
 	for list = slices.Clone(list); len(list) > 0; list = list[1:] {
 		root := list[0]
 		if root.Kind == roots.Folder || root.Kind == roots.Chart || !w.brings()[root.Path] || w.holds()[root.Path] || w.brought[root] {
@@ -142,7 +141,7 @@ func (w *worklist) followBrought(list []roots.Root) {
 		if one := w.of(root); one != nil {
 			added = w.readRendered(one)
 		} else if root.Object == "" { // otherwise, only the other tree has the deployment
-			added, _ = w.add(nil, w.rendered(root, deploying).objects, func() []gitops.Object { return w.rendered(root, context).objects })
+			added, _ = w.add(nil, w.rendered(root).objects)
 		}
 		w.follow(added, true)
 		for _, one := range added {
@@ -197,15 +196,11 @@ func (w *worklist) followOne(one *Deployment, external bool) []*Deployment {
 
 // readRendered reads the objects that a deployment renders, and returns what they deploy.
 func (w *worklist) readRendered(one *Deployment) []*Deployment {
-	kinds, context := gitops.Kinds()
-	objects := w.sent(one, kinds)
-	if len(objects) == 0 {
-		return nil
-	}
+	objects := w.sent(one)
 	takesOver := w.isLive(one) // a deployment that is not live replaces nothing
-	added, again := w.add(one, objects, func() []gitops.Object { return w.sent(one, context) })
+	added, again := w.add(one, objects)
 	if takesOver {
-		w.arrived(one, objects, again)
+		w.arrived(one, deploying(objects), again)
 	}
 	return added
 }
@@ -241,45 +236,24 @@ func (w *worklist) below(one *Deployment) []string {
 	return files[first:last]
 }
 
-// add adds what objects deploy. from is the deployment that renders the objects, nil where they are in files; beside
-// returns other rendered objects that those of Flux may refer to. add returns the new deployments. again has the
-// deployments among from and its deployers that the objects only repeat.
-func (w *worklist) add(from *Deployment, objects []gitops.Object, beside func() []gitops.Object) (
-	added []*Deployment, again map[*Deployment]bool,
-) {
-	if len(objects) == 0 {
+// add adds what objects deploy. from is the deployment that renders the objects, nil where they are in files; those of Flux
+// may refer to others among them. add returns the new deployments. again has the deployments among from and its deployers
+// that the objects only repeat.
+func (w *worklist) add(from *Deployment, objects []gitops.Object) (added []*Deployment, again map[*Deployment]bool) {
+	kinds, context := gitops.Kinds()
+	near := ofKinds(objects, context)
+	if objects = ofKinds(objects, kinds); len(objects) == 0 {
 		return nil, nil
 	}
-	wanted := map[string][]string{} // by kind, the names that these objects refer to
-	flux, sets, others := false, false, []gitops.Object(nil)
-	for _, o := range objects {
-		sets = sets || o.Kind == "ApplicationSet"
-		for _, ref := range o.Refs {
-			wanted[ref.Kind] = append(wanted[ref.Kind], ref.Name)
-		}
-		flux = flux || o.Kind == "Kustomization" || o.Kind == "HelmRelease"
-	}
-	if flux {
-		_, kinds := gitops.Kinds()
-		read := beside()
-		others = append(slices.Clone(read), slices.DeleteFunc(w.lookUp(kinds, wanted), func(o gitops.Object) bool {
-			return slices.ContainsFunc(read, o.Same)
-		})...)
-	}
-	if sets { // their generators select clusters
-		others = append(others, w.selectable().objects...)
-	}
 	var differ []gitops.Object
-	found, problems := w.deployments(slices.Concat(objects, others), func(o gitops.Object) { differ = append(differ, o) })
-	context := &referred{objects: others, names: map[gitops.Reference]bool{}}
-	for _, o := range slices.Concat(others, objects) { // a HelmChart among the others refers to objects, too
-		for _, ref := range o.Refs {
-			context.names[ref] = true
-		}
-	}
+	found, problems := w.deployments(objects, w.finder(near), func(o gitops.Object) { differ = append(differ, o) })
 	for _, o := range objects {
-		if differs := slices.ContainsFunc(differ, o.Is); differs || len(o.Refs) > 0 {
-			w.several = append(w.several, ambiguous{o, from, context, differs})
+		one := ambiguous{object: o, from: from, near: near, differs: slices.ContainsFunc(differ, o.Is)}
+		if one.selects() {
+			one.declared = w.selectable().objects
+		}
+		if one.differs || len(o.Refs) > 0 {
+			w.several = append(w.several, one)
 		}
 	}
 	w.mu.Lock()

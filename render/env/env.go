@@ -8,7 +8,6 @@
 package env
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -80,7 +79,7 @@ func (a Asked) encode() (out []byte) {
 // same is Asked.Same for encoded questions. It is false for other bytes.
 func same(encoded []byte, now Answerer) bool {
 	return each(encoded, func(q Question, digest []byte) bool {
-		return now.Answer(q) == string(digest) && !bytes.HasPrefix(digest, unanswered)
+		return now.Answer(q) == string(digest) && !strings.HasPrefix(string(digest), Unanswered)
 	})
 }
 
@@ -122,8 +121,8 @@ func cutText(data []byte) (text, rest []byte, ok bool) {
 	return data[used : used+int(n)], data[used+int(n):], true
 }
 
-// unanswered is the answer to a question that could not be answered. A result with it is never valid.
-var unanswered = []byte("!")
+// Unanswered is the answer to a question that could not be answered. A result with it is never valid.
+const Unanswered = "!"
 
 // Of answers a question about a path of a tree.
 func Of(t tree.Reader, q Question) string {
@@ -136,7 +135,7 @@ func Of(t tree.Reader, q Question) string {
 		if errors.Is(err, tree.ErrNotExist) {
 			return ""
 		}
-		return string(unanswered)
+		return Unanswered
 	}
 	if q.Kind == Link {
 		return real
@@ -156,7 +155,7 @@ func listing(list []tree.Entry, err error) string {
 	case errors.Is(err, tree.ErrNotExist):
 		return ""
 	case err != nil:
-		return string(unanswered)
+		return Unanswered
 	}
 	h := sha256.New()
 	for _, e := range list {

@@ -43,7 +43,7 @@ const (
 	maxTable    = 64 << 20 // compressed bytes of a table on disk
 	maxApart    = 32 << 20 // compressed bytes of an entry of a table with Apart
 	maxRecords  = 100_000  // keys per table
-	maxRead     = 12 << 20 // encoded bytes of decoded values in memory, which take many times as much
+	maxRead     = 12 << 20 // encoded bytes of the decoded values that stay in memory after a job, which take many times as much
 )
 
 type table struct {
@@ -146,8 +146,9 @@ func find[T any](m *Memory, of Table, key string, now Answerer) (value T, asked 
 			if err != nil || !Decode(data, &value) {
 				return *new(T), nil, false // value may have parts
 			}
-			if !of.Apart && m.hold(data) {
+			if !of.Apart {
 				r.value = value
+				m.read.Add(int64(len(data)))
 			}
 			return value, r.asked, true
 		}
@@ -187,9 +188,8 @@ func Put[T any](m *Memory, of Table, key string, asked Asked, value T) {
 		}
 		return
 	}
-	if data == nil || m.hold(data) {
-		r.value = value
-	}
+	r.value = value
+	m.read.Add(int64(len(data)))
 	m.table(of, key).keep(key, r)
 }
 
@@ -237,16 +237,6 @@ func (m *Memory) keepApart(of Table, key string, r *record) {
 	}
 }
 
-// hold reports whether there is memory for a decoded value, and reserves it.
-func (m *Memory) hold(data []byte) bool {
-	size := int64(len(data))
-	if m.read.Add(size) <= maxRead {
-		return true
-	}
-	m.read.Add(-size)
-	return false
-}
-
 func (t *table) keep(key string, r *record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -262,17 +252,40 @@ func (t *table) keep(key string, r *record) {
 	t.changed = t.changed || r.data != nil
 }
 
-// Save writes changed tables to disk. Results that were used in this process come first; others are written if they
-// fit.
+// Save writes changed tables to disk, where there is one. Results that were used in this process come first; others are
+// written if they fit. If decoded values take too much memory, they are decoded again when they are requested again: call
+// Save at the end of each job.
 func (m *Memory) Save() {
-	if m == nil || m.Disk == nil {
+	if m == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, t := range m.tables {
+		if m.Disk == nil {
+			break
+		}
 		if data := t.save(maxTable); len(data) > 0 {
 			_ = m.Disk.Put(m.scope(), name, data) // if it fails, the results are computed again
+		}
+	}
+	if m.read.Load() > maxRead {
+		m.read.Store(0)
+		for _, t := range m.tables {
+			t.forget()
+		}
+	}
+}
+
+// forget drops the decoded values that can be decoded again.
+func (t *table) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, list := range t.records {
+		for _, r := range list {
+			if r.data != nil {
+				r.value = nil
+			}
 		}
 	}
 }

@@ -53,7 +53,7 @@ func TestResultIsValidWhileItsAnswersAreTheSame(t *testing.T) {
 }
 
 func TestUnansweredQuestionsAreAskedAgain(t *testing.T) {
-	now := world{{Content, "a"}: string(unanswered)}
+	now := world{{Content, "a"}: Unanswered}
 	m := &Memory{}
 	Put(m, Table{Name: "t"}, "k", Asked(now), 1)
 	if _, ok := Get[int](m, Table{Name: "t"}, "k", now); ok {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/env"
@@ -16,10 +15,11 @@ import (
 
 // Position is a place in the sources.
 type Position struct {
-	Path    string `json:",omitzero"`
-	Line    int    `json:",omitzero"` // from 1; 0: the file as a whole
-	Column  int    `json:",omitzero"` // from 1; 0: the line as a whole
-	EndLine int    `json:",omitzero"` // last line of the value; 0: the same as Line
+	_       struct{} `cbor:",toarray"` // there are many in the cache
+	Path    string   `json:",omitzero"`
+	Line    int      `json:",omitzero"` // from 1; 0: the file as a whole
+	Column  int      `json:",omitzero"` // from 1; 0: the line as a whole
+	EndLine int      `json:",omitzero"` // last line of the value; 0: the same as Line
 }
 
 // Tree reads a repository; render/tree.Tree implements it. Paths are slash-separated. A missing path gives the error
@@ -56,8 +56,9 @@ type Options struct {
 	Tree   Tree
 	Repo   RepoNames
 	Limits Limits
-	Links  bool // the tree has symlinks, which Flux leaves out
-	// Memory caches what each object deploys, if all objects have an id. Callers do not change the result.
+	Links  bool               // the tree has symlinks, which Flux leaves out
+	Find   func(Wanted) Found // finds the objects that others refer to; nil: there are none
+	// Memory caches what each object with an id deploys. Callers do not change the result.
 	Memory    *env.Memory
 	BlobLimit int64 // of the tree: a larger file cannot be read
 	// Several is called for each object that refers to one of several objects of a name that differ, so that the cluster
@@ -108,6 +109,8 @@ func (r Reference) APIVersion() string {
 
 // Deployment is one folder of the repository, or a release of a chart, that a controller applies to a cluster.
 type Deployment struct {
+	_ struct{} `cbor:",toarray"` // there are many in the cache
+
 	Kind     Kind
 	Path     string          // folder in the repository, "." for its top; for a remote chart or source, the object's file
 	Object   Reference       // Application, ApplicationSet or Kustomization
@@ -145,6 +148,7 @@ type Deployment struct {
 
 	Marks map[string]string // annotations that may keep the object itself in the cluster: see Itself
 
+	Version   string   `json:"-" cbor:"-"` // the id of the object, see Object.Identified
 	From      string   // the root that renders the object; empty: the object is in a file
 	Nth       int      // number among deployments of the same ID that differ
 	Only      string   // the name of the cluster that this is the deployment for, where the clusters of the object differ
@@ -283,27 +287,10 @@ type reader struct {
 }
 
 // Deployments returns what the Argo CD and Flux objects in a list deploy from this repository, sorted by path and ID.
-// Other objects in the list are only looked up: ConfigMaps with variables, and GitRepositories that say which
-// repository a Kustomization reads.
+// Other objects in the list deploy nothing.
 func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
-	o.Limits = o.Limits.withDefaults()
-	if slices.ContainsFunc(objects, func(o Object) bool { return o.id == "" }) {
-		o.Memory = nil
-	}
-	byKind := sync.OnceValue(func() map[string][]int {
-		list := map[string][]int{}
-		for i := range objects {
-			list[objects[i].Kind] = append(list[objects[i].Kind], i)
-		}
-		return list
-	})
-	wanted := func(n Wanted) (list []Object) {
-		for _, i := range byKind()[n.Kind] {
-			if n.selects(objects[i]) {
-				list = append(list, objects[i])
-			}
-		}
-		return list
+	if o.Limits = o.Limits.withDefaults(); o.Find == nil {
+		o.Find = func(Wanted) Found { return Found{} }
 	}
 	var found []Deployment
 	var all problems
@@ -311,12 +298,12 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 		if !Deploys(object.Group, object.Kind) {
 			continue
 		}
-		one := o.once(object, wanted)
+		one := o.once(object)
 		if one.Several && o.Several != nil {
 			o.Several(object)
 		}
 		for _, d := range one.Deployments {
-			d.From = object.from
+			d.From, d.Version = object.from, object.id
 			found = append(found, d)
 		}
 		for _, p := range one.Problems {
@@ -360,49 +347,35 @@ var evaluationTable = env.Table{Name: "evaluation"}
 
 // once evaluates an object, or returns the cached result. That is good as long as everything read from the tree is the same,
 // and the objects that it refers to.
-func (o Options) once(object Object, wanted func(Wanted) []Object) Evaluation {
-	if o.Memory == nil {
-		return o.evaluate(object, wanted)
+func (o Options) once(object Object) Evaluation {
+	if o.Memory == nil || object.id == "" {
+		return o.evaluate(object, func(n Wanted) []Object { return o.Find(n).Objects })
 	}
 	key := fmt.Sprintf("%d %q %v %t %q %s", o.BlobLimit, o.Repo, o.Limits, o.Links, object.from, object.id)
-	refer := referring{o.Tree, wanted}
-	if known, ok := env.Get[Evaluation](o.Memory, evaluationTable, key, refer); ok {
+	if known, ok := env.Get[Evaluation](o.Memory, evaluationTable, key, o); ok {
 		return known
 	}
 	record, asked := env.Record(o.Tree), env.Asked{}
-	o.Tree = record
-	out := o.evaluate(object, func(n Wanted) []Object {
+	recorded := o
+	recorded.Tree = record
+	out := recorded.evaluate(object, func(n Wanted) []Object {
 		name, _ := json.Marshal(n) // it consists of texts
-		asked[env.Question{Kind: env.Wanted, Name: string(name)}] = refer.found(n)
-		return wanted(n)
+		found := o.Find(n)
+		asked[env.Question{Kind: env.Wanted, Name: string(name)}] = found.Digest
+		return found.Objects
 	})
 	maps.Copy(asked, record.Asked())
 	env.Put(o.Memory, evaluationTable, key, asked, out)
 	return out
 }
 
-// referring answers questions about a tree, and about the objects that a deploying object refers to.
-type referring struct {
-	tree   Tree
-	wanted func(Wanted) []Object
-}
-
-// found returns a digest of the objects that are wanted.
-func (r referring) found(n Wanted) string {
-	var parts []any
-	for _, o := range r.wanted(n) {
-		parts = append(parts, o.from, o.id)
-	}
-	return digest(parts...)
-}
-
-// Answer implements env.Answerer.
-func (r referring) Answer(q env.Question) string {
+// Answer implements env.Answerer: it answers questions about the tree, and about the objects that others refer to.
+func (o Options) Answer(q env.Question) string {
 	var n Wanted
 	if q.Kind == env.Wanted && json.Unmarshal([]byte(q.Name), &n) == nil {
-		return r.found(n)
+		return o.Find(n).Digest
 	}
-	return env.Of(r.tree, q)
+	return env.Of(o.Tree, q)
 }
 
 func (o Options) evaluate(object Object, wanted func(Wanted) []Object) Evaluation {

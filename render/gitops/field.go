@@ -15,6 +15,7 @@ import (
 // field is a JSON value with its place. It is not changed once it is made. Its fields are exported because evaluations are
 // cached.
 type field struct {
+	_       struct{}          `cbor:",toarray"`  // there are many in the cache
 	Scalar  any               `json:",omitzero"` // nil, string, bool, int64 or float64; not used for a map or a list
 	Keys    []string          `json:",omitzero"` // of a map, in order
 	Fields  map[string]*field `json:",omitzero"` // not nil: a map

@@ -100,7 +100,7 @@ func TestWrongTypes(t *testing.T) {
 			for _, d := range documents {
 				objects = append(objects, FromNode("x.yaml", d))
 			}
-			found, _ := Deployments(objects, Options{Tree: f})
+			found, _ := Deployments(objects, Options{Tree: f, Find: in(objects)})
 			for i := range found {
 				_, _ = Edit(f, &found[i], Limits{})
 				_, _ = Files(f, &found[i], Limits{})

@@ -6,6 +6,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/kyaml/resid"
+
+	"github.com/lintel-bot/lintel/render/env"
 )
 
 // Object is a manifest of the repository, from a file or from a rendering. Each of its fields has a place.
@@ -26,9 +28,30 @@ type Wanted struct {
 	Any         bool // of any name
 }
 
-// selects reports whether an object is wanted.
-func (n Wanted) selects(o Object) bool {
+// Selects reports whether an object is wanted.
+func (n Wanted) Selects(o Object) bool {
 	return n.Group == o.Group && n.Kind == o.Kind && (n.Any || n.Name == o.Name) && sameNamespace(n.Namespace, o.Namespace)
+}
+
+// Found are the objects that another one refers to.
+type Found struct {
+	Objects []Object
+	Digest  string // of their ids
+}
+
+// Select returns the wanted objects of a list.
+func (n Wanted) Select(list []Object) (found Found) {
+	var parts []any
+	for _, o := range list {
+		if n.Selects(o) {
+			found.Objects = append(found.Objects, o)
+			parts = append(parts, o.from, o.id)
+		}
+	}
+	if found.Digest = digest(parts...); slices.ContainsFunc(found.Objects, func(o Object) bool { return o.id == "" }) {
+		found.Digest = env.Unanswered
+	}
+	return found
 }
 
 // Head is what is needed of most objects.

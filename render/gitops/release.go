@@ -19,6 +19,8 @@ import (
 
 // Release is a chart and how a controller installs it.
 type Release struct {
+	_ struct{} `cbor:",toarray"` // there are many in the cache
+
 	Chart Chart
 
 	// Name and Namespace are .Release.Name and .Release.Namespace.
@@ -59,6 +61,8 @@ type Release struct {
 
 // Chart says where the files of a chart are.
 type Chart struct {
+	_ struct{} `cbor:",toarray"` // there are many in the cache
+
 	// Want is the chart, or another git repository with the chart in Folder. The zero value means this repository.
 	Want remote.Want
 	// Folder contains Chart.yaml; "." is the top of the repository. It is empty if Want is a chart.
@@ -248,6 +252,8 @@ func (f *field) edited(old *field, list []*field) []*field {
 
 // Layer is one source of values.
 type Layer struct {
+	_ struct{} `cbor:",toarray"` // there are many in the cache
+
 	// Name describes the source in messages: "spec.values", "ConfigMap app-values", "values-prod.yaml", "parameter
 	// image.tag".
 	Name string

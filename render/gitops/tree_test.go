@@ -96,8 +96,14 @@ func objectsOf(t testing.TB, f files) []Object {
 func read(t testing.TB, archive string, urls ...string) (files, []Deployment, []Problem) {
 	t.Helper()
 	f := unpack(archive)
-	list, problems := Deployments(objectsOf(t, f), Options{Tree: f, Repo: RepoNames{URLs: urls}})
+	objects := objectsOf(t, f)
+	list, problems := Deployments(objects, Options{Tree: f, Repo: RepoNames{URLs: urls}, Find: in(objects)})
 	return f, list, problems
+}
+
+// in returns a function for Options.Find.
+func in(objects []Object) func(Wanted) Found {
+	return func(n Wanted) Found { return n.Select(objects) }
 }
 
 // one returns the only deployment of a repository. The test fails if there are problems.

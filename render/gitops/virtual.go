@@ -25,25 +25,26 @@ type Virtual struct {
 	Data      []byte
 	Generated bool     // the repository has no such file
 	Includes  []string // files and folders that a generated file lists, as paths in the repository
-	lines     []line
-	leaves    bool // the source leaves out part of the folder
+	Written   []Line   // where the lines of Data are from
+	leaves    bool     // the source leaves out part of the folder
 }
 
-// line is the place of a line of a virtual file.
-type line struct {
-	at    Position
-	moved bool // Lintel wrote the line, so its columns are not those of the place
+// Line is where a line of a virtual file is from.
+type Line struct {
+	_     struct{} `cbor:",toarray"` // there are many in the cache
+	At    Position
+	Moved bool // Lintel wrote the line, so its columns are not those of the place
 }
 
 // Place returns the place of a line and a column of the virtual file. Column 0 is the whole line. The column of the
 // result is 0 if the value is written differently in the source.
 func (v *Virtual) Place(number, column int) Position {
-	if number < 1 || number > len(v.lines) {
+	if number < 1 || number > len(v.Written) {
 		return Position{Path: v.Path, Line: number, Column: column}
 	}
-	l := v.lines[number-1]
-	p := Position{Path: l.at.Path, Line: l.at.Line}
-	if !l.moved {
+	l := v.Written[number-1]
+	p := Position{Path: l.At.Path, Line: l.At.Line}
+	if !l.Moved {
 		p.Column = column
 	}
 	return p
@@ -52,11 +53,11 @@ func (v *Virtual) Place(number, column int) Position {
 // Copied returns the text of a line of the virtual file that Lintel wrote, and the column of its value in the source; 0
 // if that is not known. The text is empty for other lines.
 func (v *Virtual) Copied(number int) (text string, column int) {
-	if number < 1 || number > len(v.lines) || !v.lines[number-1].moved {
+	if number < 1 || number > len(v.Written) || !v.Written[number-1].Moved {
 		return "", 0
 	}
 	text = strings.SplitN(string(v.Data), "\n", number+1)[number-1]
-	return text, v.lines[number-1].at.Column
+	return text, v.Written[number-1].At.Column
 }
 
 // Lines returns the places of the lines as text.
@@ -64,7 +65,7 @@ func (v *Virtual) Lines() string {
 	if v == nil {
 		return ""
 	}
-	return fmt.Sprint(v.lines)
+	return fmt.Sprint(v.Written)
 }
 
 // Edit returns the kustomization of a deployment as its controller builds it, nil where the folder's own is built
@@ -111,7 +112,7 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 		changed = current.Keys
 	case len(changed) > 0 && !v.remove(root, changed):
 		// The file has flow style, or anchors that would be lost: write all of it again.
-		v.Data, v.lines, changed = nil, nil, current.Keys
+		v.Data, v.Written, changed = nil, nil, current.Keys
 	}
 	if err := v.append(current, changed); err != nil {
 		problems = append(problems, *problemAt(Position{Path: v.Path}, Broken, "cannot be written: %s", err))
@@ -140,7 +141,7 @@ func documents(t Tree, file string, limits Limits) (data []byte, list []*yaml.No
 func (v *Virtual) keep(data []byte) {
 	text := strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
 	for i := range strings.Count(text, "\n") + 1 {
-		v.lines = append(v.lines, line{at: Position{Path: v.Path, Line: i + 1}})
+		v.Written = append(v.Written, Line{At: Position{Path: v.Path, Line: i + 1}})
 	}
 	v.Data = []byte(text + "\n")
 }
@@ -181,14 +182,14 @@ func (v *Virtual) remove(root *yaml.Node, keys []string) bool {
 		}
 	}
 	var data strings.Builder
-	var lines []line
+	var lines []Line
 	for i, text := range all {
 		if i < end && !drop[i+1] {
 			data.WriteString(strings.TrimSuffix(text, "\n") + "\n")
-			lines = append(lines, v.lines[i])
+			lines = append(lines, v.Written[i])
 		}
 	}
-	v.Data, v.lines = []byte(data.String()), lines
+	v.Data, v.Written = []byte(data.String()), lines
 	return true
 }
 
@@ -208,12 +209,12 @@ func anchored(n *yaml.Node) bool {
 func (v *Virtual) Below(prefix string) *Virtual {
 	out := *v
 	out.Path = path.Join(prefix, v.Path)
-	out.lines = make([]line, len(v.lines))
-	for i, l := range v.lines {
-		if l.at.Path == v.Path {
-			l.at.Path = out.Path
+	out.Written = make([]Line, len(v.Written))
+	for i, l := range v.Written {
+		if l.At.Path == v.Path {
+			l.At.Path = out.Path
 		}
-		out.lines[i] = l
+		out.Written[i] = l
 	}
 	return &out
 }
@@ -238,10 +239,10 @@ func (v *Virtual) append(f *field, keys []string) error {
 	if err := yaml.Unmarshal(out.Bytes(), &written); err != nil {
 		return err
 	}
-	lines := slices.Repeat([]line{{at: f.position(), moved: true}}, bytes.Count(out.Bytes(), []byte("\n")))
+	lines := slices.Repeat([]Line{{At: f.position(), Moved: true}}, bytes.Count(out.Bytes(), []byte("\n")))
 	f.places(written.Content[0], lines)
 	v.Data = append(v.Data, out.Bytes()...)
-	v.lines = append(v.lines, lines...)
+	v.Written = append(v.Written, lines...)
 	return nil
 }
 
@@ -286,14 +287,14 @@ func scalarNode(v any) *yaml.Node {
 }
 
 // places records the place of each line of a written value.
-func (f *field) places(n *yaml.Node, lines []line) {
+func (f *field) places(n *yaml.Node, lines []Line) {
 	at := f.position()
-	lines[n.Line-1].at = at
+	lines[n.Line-1].At = at
 	switch {
 	case n.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			value := f.Fields[n.Content[i].Value]
-			lines[n.Content[i].Line-1].at = value.position()
+			lines[n.Content[i].Line-1].At = value.position()
 			value.places(n.Content[i+1], lines)
 		}
 	case n.Kind == yaml.SequenceNode:
@@ -307,7 +308,7 @@ func (f *field) places(n *yaml.Node, lines []line) {
 			if at.EndLine > at.Line {
 				from.Line = min(at.Line+1+i, at.EndLine)
 			}
-			lines[n.Line+i].at = from
+			lines[n.Line+i].At = from
 		}
 	}
 }

@@ -57,9 +57,9 @@ func TestWrittenYAMLIsReadUnchanged(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("%s\n%s", diff, v.Data)
 		}
-		if len(v.lines) != strings.Count(string(v.Data), "\n") ||
-			slices.ContainsFunc(v.lines, func(l line) bool { return l.at.Line != 3 || !l.moved }) {
-			t.Fatal(fmt.Sprintf("%+v", v.lines), "\n", string(v.Data))
+		if len(v.Written) != strings.Count(string(v.Data), "\n") ||
+			slices.ContainsFunc(v.Written, func(l Line) bool { return l.At.Line != 3 || !l.Moved }) {
+			t.Fatal(fmt.Sprintf("%+v", v.Written), "\n", string(v.Data))
 		}
 	}
 }
