@@ -136,6 +136,9 @@ func (t *Trees) Settle() {
 	settled := map[*deploy.Set]*deploy.Set{}
 	for _, c := range []*Commit{&t.Base, &t.Head, &t.Rules} {
 		if settled[c.Roots] == nil {
+			if c == &t.Head {
+				c.Roots.After(t.Base.Roots)
+			}
 			settled[c.Roots] = c.Roots.Settled()
 		}
 		c.Roots = settled[c.Roots]

@@ -124,7 +124,7 @@ func (w *worklist) clustersOfObject(one *Deployment, passed map[string]bool) (cl
 	known := len(clusters) > 0
 	// Each root that includes the object may be for its own cluster where nothing tells who deploys it.
 	for _, dir := range w.index.TopLevel(w.index.Touched([]string{file}, nil), w.index.Selects) {
-		if c := w.clusterOf(dir); !slices.Contains(clusters, c) && !(known && w.isSent(dir)) {
+		if c := w.clusterOf(dir); !slices.Contains(clusters, c) && !(known && (w.isSent(dir) || w.dropped(dir))) {
 			clusters = append(clusters, c)
 		}
 	}

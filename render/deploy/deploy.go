@@ -32,6 +32,7 @@ type Set struct {
 	addresses func() [][2]gitops.Cluster        // see Named
 	external  func() map[roots.Root]bool        // see externalKustomizations
 	config    render.Config
+	before    *Set // see After
 }
 
 // Open returns the roots of a tree. It reads what roots.Open reads; objects of Argo CD and Flux are read on first use.
@@ -65,16 +66,20 @@ func (s *Set) Settled() *Set {
 		if more == s.Index {
 			break
 		}
-		clusters := s.clusters
+		clusters, before := s.clusters, s.before
 		s = opened(more, s.config)
-		s.clusters = clusters
+		s.clusters, s.before = clusters, before
 	}
 	return s
 }
 
 func opened(x *roots.Index, config render.Config) *Set {
 	s := &Set{Index: x, Renderer: render.New(x, config), config: config}
-	s.found = sync.OnceValue(newWorklist(x, s.Renderer, config).ready)
+	s.found = sync.OnceValue(func() *worklist {
+		w := newWorklist(x, s.Renderer, config)
+		w.dropped = func(dir string) bool { return s.before != nil && s.before.IsDeployed(dir) && !w.isSent(dir) }
+		return w.ready()
+	})
 	s.addresses = sync.OnceValue(func() [][2]gitops.Cluster {
 		w := s.found()
 		w.work.Lock()
@@ -88,6 +93,10 @@ func opened(x *roots.Index, config render.Config) *Set {
 
 // ForClusters sets the clusters that releases are rendered for, by root. Call it once, before anything is rendered.
 func (s *Set) ForClusters(of func(roots.Root) []render.Cluster) { s.clusters = of }
+
+// After sets the roots of the tree before a change. A folder that an object deployed there, and none deploys here, is not
+// assumed to be deployed by hand. Call it once, before anything else.
+func (s *Set) After(before *Set) { s.before = before }
 
 // WithSources returns a set that renders with other remote sources (see render.Renderer.WithSources).
 func (s *Set) WithSources(sources *remote.Sources) *Set {

@@ -38,6 +38,7 @@ type worklist struct {
 	holds      func() map[string]bool                 // see holdsDeployers
 	brings     func() map[string]bool                 // folders whose kustomization includes a remote source or chart, directly or not
 	parted     func() map[gitops.Cluster]bool
+	dropped    func(dir string) bool // an object deployed a folder before the change, and none does now
 	brought    map[roots.Root]bool // that followBrought has read, with the lock work
 
 	mu        sync.Mutex
@@ -62,7 +63,7 @@ func newWorklist(x *roots.Index, r *render.Renderer, c render.Config) *worklist 
 		replaced: map[string]bool{}, contests: map[string]bool{}, byPath: map[string][]*Deployment{},
 		byObject: map[written][]*Deployment{}, composed: map[string][]*Deployment{}, byID: map[string]*Deployment{},
 		deploys: map[*Deployment][]*Deployment{}, brought: map[roots.Root]bool{}}
-	w.parted = sync.OnceValue(w.findParted)
+	w.parted, w.dropped = sync.OnceValue(w.findParted), func(string) bool { return false }
 	w.brings = sync.OnceValue(func() map[string]bool {
 		out := map[string]bool{}
 		for _, dir := range x.Ancestors(x.External()...) {
