@@ -52,7 +52,7 @@ func (w *worklist) deployment(one gitops.Deployment, from *Deployment) *Deployme
 		k, err := w.index.Kustomization(one.Path)
 		d.asIs = k != nil || err != nil
 	}
-	d.resolved = sync.OnceValue(func() *resolved { return w.resolve(one) })
+	d.resolved = sync.OnceValue(func() *resolved { return w.resolve(d) })
 	d.digest = sync.OnceValue(func() string { return w.digest(d) })
 	return d
 }
@@ -74,12 +74,12 @@ func (d *Deployment) Digest() string { return d.digest() }
 
 // resolve finds what a deployment makes of its folder. Its problems keep it from being rendered if they are Broken.
 // Others are added to the problems of the tree.
-func (w *worklist) resolve(one gitops.Deployment) *resolved {
-	out := &resolved{Deployment: render.Deployment{Deployment: one}}
+func (w *worklist) resolve(one *Deployment) *resolved {
+	out := &resolved{Deployment: render.Deployment{Deployment: one.Deployment}}
 	switch {
 	case one.Release != nil, one.External != nil:
 	case one.Kind == gitops.ArgoDirectory:
-		out.Files, out.Problems = gitops.Files(w.index.Tree(), &one, w.limits)
+		out.Files, out.Problems = gitops.Files(w.index.Tree(), &one.Deployment, w.limits)
 	default:
 		edited := w.edited(one)
 		out.Virtual, out.Problems = edited.Virtual, edited.Problems
@@ -101,17 +101,20 @@ type edited struct {
 
 var editedTable = env.Table{Name: "edited"}
 
-func (w *worklist) edited(one gitops.Deployment) (out edited) {
+func (w *worklist) edited(one *Deployment) (out edited) {
 	memory := w.cache.Memory()
-	if one.Version == "" {
+	if one.Version == "" || one.Kind != gitops.Flux && len(one.Overrides.Edits) == 0 { // which is not worth it
 		memory = nil
 	}
-	key := fmt.Sprint(one.Version, " ", one.From, " ", one.Digest(), " ", one.Exclusion, " ", w.limits)
+	key := ""
+	if memory != nil {
+		key = fmt.Sprint(one.Version, " ", one.From, " ", one.own(), " ", one.Exclusion, " ", w.limits)
+	}
 	if known, ok := env.Get[edited](memory, editedTable, key, w); ok {
 		return known
 	}
 	record := env.Record(w.index.Tree())
-	out.Virtual, out.Problems = gitops.Edit(record, &one, w.limits)
+	out.Virtual, out.Problems = gitops.Edit(record, &one.Deployment, w.limits)
 	env.Put(memory, editedTable, key, record.Asked(), out)
 	return out
 }

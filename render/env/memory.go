@@ -43,7 +43,8 @@ const (
 	maxTable    = 64 << 20 // compressed bytes of a table on disk
 	maxApart    = 32 << 20 // compressed bytes of an entry of a table with Apart
 	maxRecords  = 100_000  // keys per table
-	maxRead     = 12 << 20 // encoded bytes of the decoded values that stay in memory after a job, which take many times as much
+	maxDecoded  = 24 << 20 // encoded bytes of decoded values in memory, which take many times as much
+	maxLeft     = 12 << 20 // of those that stay in memory after a job
 )
 
 type table struct {
@@ -146,9 +147,8 @@ func find[T any](m *Memory, of Table, key string, now Answerer) (value T, asked 
 			if err != nil || !Decode(data, &value) {
 				return *new(T), nil, false // value may have parts
 			}
-			if !of.Apart {
+			if !of.Apart && m.hold(data) {
 				r.value = value
-				m.read.Add(int64(len(data)))
 			}
 			return value, r.asked, true
 		}
@@ -188,8 +188,9 @@ func Put[T any](m *Memory, of Table, key string, asked Asked, value T) {
 		}
 		return
 	}
-	r.value = value
-	m.read.Add(int64(len(data)))
+	if data == nil || m.hold(data) {
+		r.value = value
+	}
 	m.table(of, key).keep(key, r)
 }
 
@@ -237,6 +238,16 @@ func (m *Memory) keepApart(of Table, key string, r *record) {
 	}
 }
 
+// hold reports whether there is memory for a decoded value, and reserves it.
+func (m *Memory) hold(data []byte) bool {
+	size := int64(len(data))
+	if m.read.Add(size) <= maxDecoded {
+		return true
+	}
+	m.read.Add(-size)
+	return false
+}
+
 func (t *table) keep(key string, r *record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -269,7 +280,7 @@ func (m *Memory) Save() {
 			_ = m.Disk.Put(m.scope(), name, data) // if it fails, the results are computed again
 		}
 	}
-	if m.read.Load() > maxRead {
+	if m.read.Load() > maxLeft {
 		m.read.Store(0)
 		for _, t := range m.tables {
 			t.forget()
