@@ -15,10 +15,8 @@ import (
 // or when an unreachable source may answer. It keeps its times in memory; the sweep sets them again from the ids of
 // check runs. It is safe for concurrent use.
 type Alarm struct {
-	jobs  Publisher
-	now   func() time.Time
-	after func(time.Duration) <-chan time.Time
-	log   *slog.Logger
+	jobs Publisher
+	log  *slog.Logger
 
 	mu   sync.Mutex
 	set  map[store.Key]appointment
@@ -31,10 +29,8 @@ type appointment struct {
 }
 
 // NewAlarm makes an alarm that stores jobs when they are due.
-func NewAlarm(jobs Publisher, now func() time.Time, after func(time.Duration) <-chan time.Time,
-	log *slog.Logger) *Alarm {
-	return &Alarm{jobs: jobs, now: now, after: after, log: log, set: map[store.Key]appointment{},
-		news: make(chan struct{}, 1)}
+func NewAlarm(jobs Publisher, log *slog.Logger) *Alarm {
+	return &Alarm{jobs: jobs, log: log, set: map[store.Key]appointment{}, news: make(chan struct{}, 1)}
 }
 
 // Set requests a check of a key at a time; the zero time cancels the request. Only the last time set for a key counts.
@@ -67,14 +63,14 @@ func (a *Alarm) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-a.news:
-		case <-a.after(wait):
+		case <-time.After(wait):
 		}
 	}
 }
 
 // ring stores the due jobs, and returns the time until the next one.
 func (a *Alarm) ring(ctx context.Context) time.Duration {
-	now := a.now()
+	now := time.Now()
 	wait := longestWait
 	due := map[store.Key]appointment{}
 	a.mu.Lock()

@@ -33,7 +33,7 @@ func TestAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		jobs := &refusing{}
-		a := NewAlarm(jobs, time.Now, time.After, slog.New(slog.DiscardHandler))
+		a := NewAlarm(jobs, slog.New(slog.DiscardHandler))
 		running := make(chan struct{})
 		go func() { a.Run(ctx); close(running) }()
 		begun := time.Now()
@@ -80,7 +80,7 @@ func TestAlarm(t *testing.T) {
 // A result with an exception contains the time of its expiry, in the check run's id and for the alarm.
 func TestResultEndsWithItsException(t *testing.T) {
 	b := newBench(t)
-	b.Alarm = NewAlarm(b.jobs, nil, nil, nil)
+	b.Alarm = NewAlarm(b.jobs, nil)
 	end := clock.Add(36 * time.Hour)
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
 		return &report.Report{Conclusion: report.Success, Until: end}, nil

@@ -170,7 +170,7 @@ func newBench(t *testing.T) *bench {
 		Message: store.Message{Delivery: "d-1", Event: "pull_request.opened", Owner: "octo-org", Name: "fleet", At: clock}}}
 	b.Worker = &Worker{Client: b.hub, Mirror: b.mirror, Sandbox: b.sandbox, Approvals: b.approvals, Jobs: b.jobs,
 		Version: "1", Fitness: &Fitness{}, Pace: unlimited{},
-		Alarm:   NewAlarm(b.jobs, time.Now, time.After, slog.New(slog.DiscardHandler)),
+		Alarm:   NewAlarm(b.jobs, slog.New(slog.DiscardHandler)),
 		Remotes: func(context.Context, remotes.Change) (*remotes.Resolver, error) { return nil, nil },
 		Now:     func() time.Time { return clock }, Log: slog.New(slog.NewJSONHandler(&b.log, nil)), Metrics: NewMetrics(nil, nil)}
 	return b

@@ -112,7 +112,7 @@ func TestSourceDoesNotAnswer(t *testing.T) {
 	f, _ := b.wants(t)
 	now := clock
 	b.Now = func() time.Time { return now }
-	b.Alarm = NewAlarm(b.jobs, nil, nil, nil)
+	b.Alarm = NewAlarm(b.jobs, nil)
 	var pauses []time.Duration
 	for try := range 10 {
 		f.fails = &remote.Failure{Message: "it fails, another way each time: " + strconv.Itoa(try), Passing: true}
@@ -132,7 +132,7 @@ func TestSourceDoesNotAnswer(t *testing.T) {
 	}
 	for _, failure := range []*remote.Failure{nil, {Message: "it does not exist", Broken: true}, {Message: "not allowed"}} {
 		b := newBench(t)
-		b.Alarm = NewAlarm(b.jobs, nil, nil, nil)
+		b.Alarm = NewAlarm(b.jobs, nil)
 		f, _ := b.wants(t)
 		f.fails = failure
 		if err := b.Do(t.Context(), b.task); err != nil {

@@ -49,11 +49,9 @@ type SweepConfig struct {
 	Ends func(key store.Key, repo forge.Repo, at time.Time)
 	// Reached is called after each round that saw all installations and repositories. Nil: not called.
 	Reached  func(ctx context.Context, reached results.Reached) error
-	Lost     <-chan struct{}                      // says that jobs were lost: everything open is checked again. Nil: never
-	Interval time.Duration                        // default: DefaultInterval
-	Now      func() time.Time                     // default: time.Now
-	After    func(time.Duration) <-chan time.Time // default: time.After
-	Log      *slog.Logger                         // default: discard
+	Lost     <-chan struct{} // says that jobs were lost: everything open is checked again. Nil: never
+	Interval time.Duration   // default: DefaultInterval
+	Log      *slog.Logger    // default: discard
 }
 
 // Sweeper finds lost webhooks: failed deliveries, open pull requests whose head has no completed check run of ours or one
@@ -77,12 +75,6 @@ type Sweeper struct {
 // NewSweeper makes a sweeper.
 func NewSweeper(c SweepConfig) *Sweeper {
 	c.Interval = cmp.Or(c.Interval, DefaultInterval)
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.After == nil {
-		c.After = time.After
-	}
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	s := &Sweeper{config: c, next: map[int64]int{}}
 	s.forget()
@@ -107,7 +99,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 		case <-s.config.Lost:
 			s.config.Log.Warn("jobs were lost; everything open is checked again")
 			s.forget()
-		case <-s.config.After(s.config.Interval):
+		case <-time.After(s.config.Interval):
 		}
 	}
 }
@@ -223,7 +215,7 @@ func (s *Sweeper) repository(ctx context.Context, repo forge.Repo) error {
 	if err != nil {
 		return fmt.Errorf("listing open pull requests: %w", err)
 	}
-	begun := s.config.Now()
+	begun := time.Now()
 	recent := begun.Sub(s.seen[repo.ID]) < refreshed
 	for _, pr := range pulls {
 		if err := s.base(ctx, repo, pr.BaseRef); err != nil {
@@ -306,7 +298,7 @@ func (s *Sweeper) checked(repo forge.Repo, key store.Key, runs []forge.CheckRun)
 		id, err := forge.ParseRunID(run.ExternalID)
 		// A canceled one says nothing about a head that came back.
 		if err == nil && id.Target == key.Target && run.Conclusion != forge.Cancelled {
-			if settled, final = isSettled(run, id, s.config.Now()); final && s.config.Ends != nil && id.Until != 0 {
+			if settled, final = isSettled(run, id, time.Now()); final && s.config.Ends != nil && id.Until != 0 {
 				s.config.Ends(key, repo, id.Ends())
 			}
 			return settled, final, run.StartedAt
@@ -339,7 +331,7 @@ func (s *Sweeper) enqueue(ctx context.Context, repo forge.Repo, key store.Key, h
 	}
 	s.config.Log.Info(what, "repository", repo.String(), "job", key.String(), "head", head)
 	return true, s.config.Queue.Publish(ctx, key, store.Message{Event: "sweep", Missing: missing, Owner: repo.Owner,
-		Name: repo.Name, At: s.config.Now().UTC()}, "")
+		Name: repo.Name, At: time.Now().UTC()}, "")
 }
 
 // redeliveryPauses are the pauses before each requested redelivery after a failure, since its cause may last. After the
@@ -349,7 +341,7 @@ var redeliveryPauses = []time.Duration{0, 0, 15 * time.Minute, time.Hour, 4 * ti
 // redeliver asks GitHub to redeliver failed deliveries, once for each failed attempt; all attempts for one event share
 // a GUID. The queue stores the attempts, so that neither a restart nor a second server asks again.
 func (s *Sweeper) redeliver(ctx context.Context) error {
-	begun := s.config.Now()
+	begun := time.Now()
 	since := s.since
 	if since.IsZero() {
 		since = begun.Add(-redeliveryHorizon)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
@@ -14,7 +15,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/store"
 )
 
-var sweepStart = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+// sweepStart is the time at which a bubble of testing/synctest begins.
+var sweepStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // sweepJobs is the double of the queue.
 type sweepJobs struct {
@@ -51,9 +53,9 @@ func (j *sweepJobs) Forget(_ context.Context, name string) error {
 	return nil
 }
 
-func newSweeper(h *forgetest.GitHub) (*Sweeper, *sweepJobs, *time.Time) {
-	j, now := &sweepJobs{claims: map[string]bool{}}, sweepStart
-	return NewSweeper(SweepConfig{Client: h, Queue: j, Now: func() time.Time { return now }}), j, &now
+func newSweeper(h *forgetest.GitHub) (*Sweeper, *sweepJobs) {
+	j := &sweepJobs{claims: map[string]bool{}}
+	return NewSweeper(SweepConfig{Client: h, Queue: j}), j
 }
 
 // refuseSweep answers one kind of calls with an error: those about a repository, or all of them.
@@ -67,73 +69,80 @@ func refuseSweep(call string, repository int64, err error) func(string, any) err
 }
 
 func TestFailedDeliveriesAreRequestedOnce(t *testing.T) {
-	h := &forgetest.GitHub{Lost: []forge.Delivery{
-		{ID: 1, GUID: "a", Event: "pull_request", StatusCode: 503},
-		{ID: 2, GUID: "b", Event: "star", StatusCode: 503},
-		{ID: 4, GUID: "c", Event: "check_run"},
-	}}
-	s, _, now := newSweeper(h)
-	for range 2 {
-		if err := s.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		h := &forgetest.GitHub{Lost: []forge.Delivery{
+			{ID: 1, GUID: "a", Event: "pull_request", StatusCode: 503},
+			{ID: 2, GUID: "b", Event: "star", StatusCode: 503},
+			{ID: 4, GUID: "c", Event: "check_run"},
+		}}
+		s, _ := newSweeper(h)
+		for range 2 {
+			if err := s.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
 		}
-		*now = now.Add(time.Hour)
-	}
-	if want := []int64{1, 4}; !slices.Equal(h.Redelivered(), want) {
-		t.Errorf("redelivered %v, want %v", h.Redelivered(), want)
-	}
-	if want := []time.Time{sweepStart.Add(-72 * time.Hour), sweepStart.Add(-redeliveryOverlap)}; !slices.Equal(h.Since(), want) {
-		t.Errorf("asked for deliveries since %v, want %v", h.Since(), want)
-	}
-	restarted := NewSweeper(s.config)
-	if err := restarted.Sweep(t.Context()); err != nil || len(h.Redelivered()) != 2 {
-		t.Errorf("after a restart: %v, redelivered %v", err, h.Redelivered())
-	}
+		if want := []int64{1, 4}; !slices.Equal(h.Redelivered(), want) {
+			t.Errorf("redelivered %v, want %v", h.Redelivered(), want)
+		}
+		want := []time.Time{sweepStart.Add(-72 * time.Hour), sweepStart.Add(-redeliveryOverlap)}
+		if !slices.EqualFunc(h.Since(), want, time.Time.Equal) {
+			t.Errorf("asked for deliveries since %v, want %v", h.Since(), want)
+		}
+		restarted := NewSweeper(s.config)
+		if err := restarted.Sweep(t.Context()); err != nil || len(h.Redelivered()) != 2 {
+			t.Errorf("after a restart: %v, redelivered %v", err, h.Redelivered())
+		}
+	})
 }
 
 // A redelivery can fail, too. It is requested again after growing pauses, a limited number of times.
 func TestFailedRedeliveries(t *testing.T) {
-	h := &forgetest.GitHub{}
-	s, _, now := newSweeper(h)
-	fail := func() {
-		h.Lost = []forge.Delivery{{ID: int64(len(h.Redelivered()) + 1), GUID: "a", Event: "push", StatusCode: 502, At: *now}}
-	}
-	fail()
-	var asked []time.Duration
-	for range 72 * 12 {
-		before := len(h.Redelivered())
-		if err := s.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		h := &forgetest.GitHub{}
+		s, _ := newSweeper(h)
+		fail := func() {
+			h.Lost = []forge.Delivery{{ID: int64(len(h.Redelivered()) + 1), GUID: "a", Event: "push", StatusCode: 502, At: time.Now()}}
 		}
-		if since := h.Since()[len(h.Since())-1]; since.After(h.Lost[0].At) && len(asked) < len(redeliveryPauses) {
-			t.Fatalf("deliveries since %s do not have the one of %s", since, h.Lost[0].At)
+		fail()
+		var asked []time.Duration
+		for range 72 * 12 {
+			before := len(h.Redelivered())
+			if err := s.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if since := h.Since()[len(h.Since())-1]; since.After(h.Lost[0].At) && len(asked) < len(redeliveryPauses) {
+				t.Fatalf("deliveries since %s do not have the one of %s", since, h.Lost[0].At)
+			}
+			if len(h.Redelivered()) > before {
+				asked = append(asked, time.Since(sweepStart))
+				fail()
+			}
+			time.Sleep(5 * time.Minute)
 		}
-		if len(h.Redelivered()) > before {
-			asked = append(asked, now.Sub(sweepStart))
-			fail()
+		want := []time.Duration{0, 5 * time.Minute, 20 * time.Minute, 80 * time.Minute, 320 * time.Minute, 1040 * time.Minute}
+		if !slices.Equal(asked, want) || !slices.Equal(h.Redelivered(), []int64{1, 2, 3, 4, 5, 6}) {
+			t.Errorf("redelivered %v at %v, want at %v", h.Redelivered(), asked, want)
 		}
-		*now = now.Add(5 * time.Minute)
-	}
-	want := []time.Duration{0, 5 * time.Minute, 20 * time.Minute, 80 * time.Minute, 320 * time.Minute, 1040 * time.Minute}
-	if !slices.Equal(asked, want) || !slices.Equal(h.Redelivered(), []int64{1, 2, 3, 4, 5, 6}) {
-		t.Errorf("redelivered %v at %v, want at %v", h.Redelivered(), asked, want)
-	}
+	})
 }
 
 func TestFailedRequestIsRepeated(t *testing.T) {
-	h := &forgetest.GitHub{Lost: []forge.Delivery{{ID: 1, GUID: "a", Event: "pull_request"}}}
-	h.Fail = refuseSweep("Redeliver", 0, &forge.RetryLater{Reason: "rate limit"})
-	s, _, _ := newSweeper(h)
-	if err := s.Sweep(t.Context()); err == nil {
-		t.Error("no error")
-	}
-	h.Fail = nil
-	if err := s.Sweep(t.Context()); err != nil || len(h.Redelivered()) != 1 {
-		t.Errorf("%v, redelivered %v", err, h.Redelivered())
-	}
-	if h.Since()[0] != h.Since()[1] {
-		t.Errorf("the second sweep asked since %v; what the first did not finish must not be skipped", h.Since()[1])
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := &forgetest.GitHub{Lost: []forge.Delivery{{ID: 1, GUID: "a", Event: "pull_request"}}}
+		h.Fail = refuseSweep("Redeliver", 0, &forge.RetryLater{Reason: "rate limit"})
+		s, _ := newSweeper(h)
+		if err := s.Sweep(t.Context()); err == nil {
+			t.Error("no error")
+		}
+		h.Fail = nil
+		if err := s.Sweep(t.Context()); err != nil || len(h.Redelivered()) != 1 {
+			t.Errorf("%v, redelivered %v", err, h.Redelivered())
+		}
+		if !h.Since()[0].Equal(h.Since()[1]) {
+			t.Errorf("the second sweep asked since %v; what the first did not finish must not be skipped", h.Since()[1])
+		}
+	})
 }
 
 func sweepFleet() *forgetest.GitHub {
@@ -166,7 +175,7 @@ func sweepKey(installation, repo int64, number int) store.Key {
 
 func TestUncheckedHeadsAreEnqueued(t *testing.T) {
 	h := sweepFleet()
-	s, j, _ := newSweeper(h)
+	s, j := newSweeper(h)
 	j.waiting = []store.Key{sweepKey(1, 10, 6)}
 	if err := s.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
@@ -210,35 +219,37 @@ func TestResultsOutOfDate(t *testing.T) {
 		}, []store.Key{pull}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			repo := forge.Repo{Installation: 1, ID: 10, Owner: "o"}
-			pr := &forge.PullRequest{Number: 2, HeadSHA: "done", BaseRef: "main", Updated: sweepStart}
-			h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 1}}, Repos: []forge.Repo{repo}, Tips: map[string]string{"main": "tip"},
-				Pulls: map[int64][]*forge.PullRequest{10: {pr}},
-				Runs: []forge.CheckRun{{HeadSHA: "done", Status: "completed", Conclusion: "success", ExternalID: "pr-2/d",
-					StartedAt: sweepStart.Add(time.Second)}}}
-			s, j, now := newSweeper(h)
-			sweep := func() {
-				t.Helper()
-				if err := s.Sweep(t.Context()); err != nil || len(j.published) != 0 {
-					t.Fatal(err, j.published)
+			synctest.Test(t, func(t *testing.T) {
+				repo := forge.Repo{Installation: 1, ID: 10, Owner: "o"}
+				pr := &forge.PullRequest{Number: 2, HeadSHA: "done", BaseRef: "main", Updated: sweepStart}
+				h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 1}}, Repos: []forge.Repo{repo}, Tips: map[string]string{"main": "tip"},
+					Pulls: map[int64][]*forge.PullRequest{10: {pr}},
+					Runs: []forge.CheckRun{{HeadSHA: "done", Status: "completed", Conclusion: "success", ExternalID: "pr-2/d",
+						StartedAt: sweepStart.Add(time.Second)}}}
+				s, j := newSweeper(h)
+				sweep := func() {
+					t.Helper()
+					if err := s.Sweep(t.Context()); err != nil || len(j.published) != 0 {
+						t.Fatal(err, j.published)
+					}
 				}
-			}
-			sweep()
-			if want := []store.Key{branch, pull}; !slices.Equal(j.again, want) {
-				t.Fatalf("at first %v, want %v", j.again, want)
-			}
-			sweep()
-			j.again = nil
-			tt.change(h, pr, j)
-			*now = now.Add(tt.after)
-			sweep()
-			h.Installed[0].Suspended, h.Repos, h.Fail, j.waiting = false, []forge.Repo{repo}, nil, nil
-			for range 3 {
 				sweep()
-			}
-			if !slices.Equal(j.again, tt.want) {
-				t.Errorf("checked again: %v, want %v", j.again, tt.want)
-			}
+				if want := []store.Key{branch, pull}; !slices.Equal(j.again, want) {
+					t.Fatalf("at first %v, want %v", j.again, want)
+				}
+				sweep()
+				j.again = nil
+				tt.change(h, pr, j)
+				time.Sleep(tt.after)
+				sweep()
+				h.Installed[0].Suspended, h.Repos, h.Fail, j.waiting = false, []forge.Repo{repo}, nil, nil
+				for range 3 {
+					sweep()
+				}
+				if !slices.Equal(j.again, tt.want) {
+					t.Errorf("checked again: %v, want %v", j.again, tt.want)
+				}
+			})
 		})
 	}
 }
@@ -247,7 +258,7 @@ func TestCheckedHeadIsNotAskedForAgain(t *testing.T) {
 	h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 1}},
 		Repos: []forge.Repo{{Installation: 1, ID: 10, Owner: "o"}},
 		Pulls: map[int64][]*forge.PullRequest{10: {{Number: 2, HeadSHA: "done"}}}, Runs: sweepFleet().Runs}
-	s, j, _ := newSweeper(h)
+	s, j := newSweeper(h)
 	for range 3 {
 		if err := s.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
@@ -271,7 +282,7 @@ func TestResultsThatDoNotLast(t *testing.T) {
 		Repos: []forge.Repo{{Installation: 1, ID: 10, Owner: "o"}},
 		Pulls: map[int64][]*forge.PullRequest{10: {{Number: 2, HeadSHA: "shared"}, {Number: 3, HeadSHA: "shared"}}},
 		Runs:  []forge.CheckRun{run(1, "pr-2/00!1767225600"), run(2, "pr-3/00~success")}}
-	s, j, _ := newSweeper(h)
+	s, j := newSweeper(h)
 	ends := map[store.Key]time.Time{}
 	s.config.Ends = func(key store.Key, _ forge.Repo, at time.Time) { ends[key] = at }
 	if err := s.Sweep(t.Context()); err != nil || len(j.published) != 0 {
@@ -281,7 +292,7 @@ func TestResultsThatDoNotLast(t *testing.T) {
 		t.Errorf("ends %v, want that of the first", ends)
 	}
 	h.Pulls[10] = h.Pulls[10][:1]
-	s, j, _ = newSweeper(h) // after a restart
+	s, j = newSweeper(h) // after a restart
 	for range 2 {
 		if err := s.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
@@ -304,7 +315,7 @@ func TestTroubleStaysWhereItIs(t *testing.T) {
 	} {
 		h := sweepFleet()
 		h.Fail = refuseSweep("OpenPullRequests", 10, c.err)
-		s, j, _ := newSweeper(h)
+		s, j := newSweeper(h)
 		if err := s.Sweep(t.Context()); (err == nil) != c.fine {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -315,66 +326,72 @@ func TestTroubleStaysWhereItIs(t *testing.T) {
 }
 
 func TestRunSweepsAtOnceAndAtTheInterval(t *testing.T) {
-	h := &forgetest.GitHub{}
-	ctx, cancel := context.WithCancel(t.Context())
-	tick := make(chan time.Time)
-	waits := make(chan time.Duration)
-	s := NewSweeper(SweepConfig{Client: h, Queue: &sweepJobs{claims: map[string]bool{}}, Interval: time.Minute,
-		After: func(d time.Duration) <-chan time.Time { waits <- d; return tick }})
-	done := make(chan struct{})
-	go func() { defer close(done); s.Run(ctx) }()
-	for range 3 {
-		if d := <-waits; d != time.Minute {
-			t.Errorf("waits %s", d)
+	synctest.Test(t, func(t *testing.T) {
+		h := &forgetest.GitHub{}
+		ctx, cancel := context.WithCancel(t.Context())
+		s := NewSweeper(SweepConfig{Client: h, Queue: &sweepJobs{claims: map[string]bool{}}, Interval: time.Minute})
+		done := make(chan struct{})
+		go func() { defer close(done); s.Run(ctx) }()
+		for sweeps := range 4 {
+			synctest.Wait()
+			if len(h.Since()) != sweeps+1 {
+				t.Errorf("%d sweeps after %s, want %d", len(h.Since()), time.Since(sweepStart), sweeps+1)
+			}
+			time.Sleep(time.Minute - 1)
+			synctest.Wait()
+			if len(h.Since()) != sweeps+1 {
+				t.Errorf("it does not wait for the interval")
+			}
+			time.Sleep(time.Nanosecond)
 		}
-		tick <- sweepStart
-	}
-	<-waits
-	cancel()
-	<-done
-	if len(h.Since()) != 4 {
-		t.Errorf("%d sweeps, want 4", len(h.Since()))
-	}
+		cancel()
+		<-done
+	})
 }
 
 // When jobs were lost, what had been dealt with is checked again at once.
 func TestLostJobsAreSweptAtOnce(t *testing.T) {
-	h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 1}},
-		Repos: []forge.Repo{{Installation: 1, ID: 10, Owner: "o"}},
-		Pulls: map[int64][]*forge.PullRequest{10: {{Number: 2, HeadSHA: "done"}}}, Runs: sweepFleet().Runs}
-	j, lost, rounds := &sweepJobs{claims: map[string]bool{}}, make(chan struct{}), make(chan struct{})
-	s := NewSweeper(SweepConfig{Client: h, Queue: j, Lost: lost, Now: func() time.Time { return sweepStart },
-		After: func(time.Duration) <-chan time.Time { rounds <- struct{}{}; return nil }})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); s.Run(ctx) }()
-	<-rounds
-	lost <- struct{}{}
-	<-rounds
-	cancel()
-	<-done
-	if len(j.again) != 2 {
-		t.Errorf("%d jobs, want one for each round", len(j.again))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 1}},
+			Repos: []forge.Repo{{Installation: 1, ID: 10, Owner: "o"}},
+			Pulls: map[int64][]*forge.PullRequest{10: {{Number: 2, HeadSHA: "done"}}}, Runs: sweepFleet().Runs}
+		j, lost := &sweepJobs{claims: map[string]bool{}}, make(chan struct{})
+		s := NewSweeper(SweepConfig{Client: h, Queue: j, Lost: lost})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); s.Run(ctx) }()
+		lost <- struct{}{}
+		synctest.Wait()
+		cancel()
+		<-done
+		if len(j.again) != 2 {
+			t.Errorf("%d jobs, want one for each round", len(j.again))
+		}
+		if !time.Now().Equal(sweepStart) {
+			t.Errorf("the second round began after %s", time.Since(sweepStart))
+		}
+	})
 }
 
 // An abandoned head is retried until its time is over.
 func TestAbandonedHeadsAreRetried(t *testing.T) {
-	h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 1}},
-		Repos: []forge.Repo{{Installation: 1, ID: 5, Owner: "o", Name: "r"}},
-		Pulls: map[int64][]*forge.PullRequest{5: {{Number: 1, HeadSHA: "h"}}},
-		Runs: []forge.CheckRun{{HeadSHA: "h", ExternalID: "pr-1/d", Status: "completed"},
-			{HeadSHA: "h", ExternalID: "pr-1/gave-up-1-7", Status: "completed", CompletedAt: sweepStart}}}
-	s, j, now := newSweeper(h)
-	for want := range 2 {
-		if err := s.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 1}},
+			Repos: []forge.Repo{{Installation: 1, ID: 5, Owner: "o", Name: "r"}},
+			Pulls: map[int64][]*forge.PullRequest{5: {{Number: 1, HeadSHA: "h"}}},
+			Runs: []forge.CheckRun{{HeadSHA: "h", ExternalID: "pr-1/d", Status: "completed"},
+				{HeadSHA: "h", ExternalID: "pr-1/gave-up-1-7", Status: "completed", CompletedAt: sweepStart}}}
+		s, j := newSweeper(h)
+		for want := range 2 {
+			if err := s.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if len(j.published) != want {
+				t.Errorf("%d jobs at %s, want %d", len(j.published), time.Now(), want)
+			}
+			time.Sleep(time.Minute)
 		}
-		if len(j.published) != want {
-			t.Errorf("%d jobs at %s, want %d", len(j.published), now, want)
-		}
-		*now = now.Add(time.Minute)
-	}
+	})
 }
 
 // An abandoned head is final after the last retry.
@@ -399,7 +416,7 @@ func TestSweepLeavesBudget(t *testing.T) {
 		h.Repos = append(h.Repos, forge.Repo{Installation: 1, ID: id, Owner: "o", Name: "r"})
 		h.Pulls[id] = []*forge.PullRequest{{Number: int(id), HeadSHA: "h"}}
 	}
-	s, j, _ := newSweeper(h)
+	s, j := newSweeper(h)
 	left := 2
 	budget := func(int64) (forge.Budget, bool) {
 		left--
@@ -411,7 +428,7 @@ func TestSweepLeavesBudget(t *testing.T) {
 	}
 	h.Left = nil
 	// So it does after a limit that GitHub tells of.
-	limited, j2, _ := newSweeper(h)
+	limited, j2 := newSweeper(h)
 	h.Fail = refuseSweep("OpenPullRequests", 3, &forge.RetryLater{Reason: "rate limit"})
 	if err := limited.Sweep(t.Context()); err == nil || len(j2.published) != 2 {
 		t.Fatalf("%d jobs, %v; want to stop at the limit", len(j2.published), err)
@@ -430,7 +447,7 @@ func TestSweepLeavesBudget(t *testing.T) {
 func TestWhatIsReached(t *testing.T) {
 	h := &forgetest.GitHub{Installed: []forge.Installation{{ID: 7}, {ID: 8, Suspended: true}},
 		Repos: []forge.Repo{{Installation: 7, ID: 11, Owner: "o", Name: "a"}}}
-	s, _, _ := newSweeper(h)
+	s, _ := newSweeper(h)
 	told := 0
 	s.config.Reached = func(_ context.Context, reached results.Reached) error {
 		told++
@@ -478,7 +495,7 @@ func TestServes(t *testing.T) {
 		}
 		return nil
 	}
-	s, _, _ := newSweeper(h)
+	s, _ := newSweeper(h)
 	var dropped []int64
 	s.config.Serves = func(login string) bool { return login == "o" }
 	s.config.Drop = func(_ context.Context, installation, repository int64) error {

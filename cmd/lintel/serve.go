@@ -322,7 +322,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 		return nil, nil, err
 	}
 	rotation := o.rotation(app, intake, log)
-	alarm := worker.NewAlarm(jobs, time.Now, time.After, log)
+	alarm := worker.NewAlarm(jobs, log)
 	sweep := worker.SweepConfig{Client: app.client, Queue: jobs, Ends: alarm.Set, Serves: o.serves, Drop: jobs.Drop,
 		Lost: jobs.Lost(), Interval: o.sweepInterval, Log: log}
 	server = &worker.Server{
