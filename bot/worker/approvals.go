@@ -12,42 +12,11 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 )
 
-// Git reads from a mirror. Its errors about absent things are *mirror.Vanished and *mirror.NoFile.
-type Git interface {
-	Blob(ctx context.Context, gitDir, commit, path string) ([]byte, string, error)
-	BlobID(ctx context.Context, gitDir, commit, path string) (string, error)
-	// makes a commit available that may be in no branch any more
-	Ensure(ctx context.Context, repo forge.Repo, sha string) error
-	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
-}
-
-// Pushes records who pushed to the heads of pull requests, and who pushed commits to any branch while there was no open
-// pull request, in lower case; store.Queue implements it. The author in a commit is not reliable, since whoever pushes
-// can write any name.
-type Pushes interface {
-	Pushers(ctx context.Context, repository int64, number int) ([]string, error)
-	TipPushers(ctx context.Context, repository int64, commits []string) ([]string, error)
-}
-
-// Approvals decides which exceptions of a pull request were approved in review, by whom, and what is missing for the
-// others. An approval is for a content, not for a commit: it counts as long as the file has exactly the reviewed
-// content. It is immutable and safe for concurrent use.
-type Approvals struct {
-	client forge.Client
-	git    Git
-	pushes Pushes
-}
-
-// NewApprovals returns an Approvals that uses the client for GitHub and git for files. Without pushes, it uses the
-// authors of commits.
-func NewApprovals(client forge.Client, git Git, pushes Pushes) *Approvals {
-	return &Approvals{client: client, git: git, pushes: pushes}
-}
-
-// Decide returns a review for every pending exception file of the inspection, in order. It reads CODEOWNERS at
-// rulesCommit, the tip of the base branch. It fails for errors of the client, and of git except for missing commits and
-// files.
-func (a *Approvals) Decide(ctx context.Context, repo forge.Repo, pr *forge.PullRequest, gitDir, rulesCommit string,
+// decide returns a review for every pending exception file of the inspection, in order: who approved it in a pull
+// request, and what is missing. An approval is for a content, not for a commit: it counts as long as the file has exactly
+// the reviewed content. CODEOWNERS is read at the tip of the base branch. It fails for errors of the client, and of the
+// mirror except for missing commits and files.
+func (c *check) decide(ctx context.Context, state mirror.State, pr *forge.PullRequest,
 	in *report.Inspection) ([]report.Review, error) {
 	var waiting []report.Exception
 	for _, e := range in.Exceptions {
@@ -67,12 +36,12 @@ func (a *Approvals) Decide(ctx context.Context, repo forge.Repo, pr *forge.PullR
 	if len(waiting) == 0 {
 		return nil, nil
 	}
-	d := &decision{Approvals: a, repo: repo, pr: pr, gitDir: gitDir, rules: in.Approvers,
+	d := &decision{of: c, state: state, pr: pr, rules: in.Approvers,
 		teams: map[string]bool{}, permissions: map[string]string{}}
 	owners := in.Approvers.CodeOwners || slices.ContainsFunc(waiting, func(e report.Exception) bool {
 		return e.Approvers != nil && e.Approvers.CodeOwners
 	})
-	if err := d.gather(ctx, rulesCommit, owners); err != nil {
+	if err := d.gather(ctx, owners); err != nil {
 		return nil, err
 	}
 	reviews := make([]report.Review, 0, len(waiting))
@@ -91,11 +60,10 @@ func (a *Approvals) Decide(ctx context.Context, repo forge.Repo, pr *forge.PullR
 
 // decision is about one pull request. It caches answers of GitHub.
 type decision struct {
-	*Approvals
-	repo   forge.Repo
-	pr     *forge.PullRequest
-	gitDir string
-	rules  report.Approvers
+	of    *check
+	state mirror.State
+	pr    *forge.PullRequest
+	rules report.Approvers
 
 	reviews     []forge.Review
 	people      *People
@@ -105,14 +73,14 @@ type decision struct {
 }
 
 // gather collects what concerns all exceptions; owners says whether CODEOWNERS concerns any.
-func (d *decision) gather(ctx context.Context, rulesCommit string, owners bool) error {
-	all, err := d.client.Reviews(ctx, d.repo, d.pr.Number)
+func (d *decision) gather(ctx context.Context, owners bool) error {
+	all, err := d.of.Client.Reviews(ctx, d.of.repo, d.pr.Number)
 	if err != nil {
 		return err
 	}
 	d.reviews = latestReviews(all)
 	if len(d.reviews) > 0 {
-		if d.people, err = d.People(ctx, d.repo, d.pr, d.gitDir, rulesCommit); err != nil {
+		if d.people, err = d.of.peopleOf(ctx, d.state, d.pr); err != nil {
 			return err
 		}
 	}
@@ -121,7 +89,7 @@ func (d *decision) gather(ctx context.Context, rulesCommit string, owners bool) 
 		return nil
 	}
 	for _, path := range settings.OwnersPaths() {
-		data, _, err := d.git.Blob(ctx, d.gitDir, rulesCommit, path)
+		data, _, err := d.of.Mirror.Blob(ctx, d.state.GitDir, d.state.BaseTip, path)
 		switch {
 		case forge.Is[*mirror.NoFile](err):
 			continue
@@ -240,11 +208,11 @@ func (d *decision) sameContent(ctx context.Context, e report.Exception, r forge.
 }
 
 func (d *decision) sameFile(ctx context.Context, f report.File, r forge.Review) (string, error) {
-	id, err := d.git.BlobID(ctx, d.gitDir, r.CommitSHA, f.Path)
+	id, err := d.of.Mirror.BlobID(ctx, d.state.GitDir, r.CommitSHA, f.Path)
 	if forge.Is[*mirror.Vanished](err) {
 		// The commit was replaced by a push before this mirror was made.
-		if err = d.git.Ensure(ctx, d.repo, r.CommitSHA); err == nil {
-			id, err = d.git.BlobID(ctx, d.gitDir, r.CommitSHA, f.Path)
+		if err = d.of.Mirror.Ensure(ctx, d.of.repo, r.CommitSHA); err == nil {
+			id, err = d.of.Mirror.BlobID(ctx, d.state.GitDir, r.CommitSHA, f.Path)
 		}
 	}
 	noFile := forge.Is[*mirror.NoFile](err)
@@ -336,7 +304,7 @@ func (d *decision) member(ctx context.Context, team, login string) (bool, error)
 	if known, ok := d.teams[key]; ok {
 		return known, nil
 	}
-	member, err := d.client.TeamMember(ctx, d.repo, team, login)
+	member, err := d.of.Client.TeamMember(ctx, d.of.repo, team, login)
 	if err != nil && !forge.IsGone(err) {
 		return false, err
 	}
@@ -349,7 +317,7 @@ func (d *decision) writes(ctx context.Context, login string) (bool, error) {
 	permission, ok := d.permissions[key]
 	if !ok {
 		var err error
-		if permission, err = d.client.Permission(ctx, d.repo, login); forge.IsGone(err) {
+		if permission, err = d.of.Client.Permission(ctx, d.of.repo, login); forge.IsGone(err) {
 			permission = "none"
 		} else if err != nil {
 			return false, err

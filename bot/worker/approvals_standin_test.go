@@ -22,7 +22,7 @@ import (
 
 type obj = map[string]any
 
-// TestApprovalsAtTheStandIn drives the client, a mirror and an Approvals against a stand-in of GitHub that is running at
+// TestApprovalsAtTheStandIn drives the client, a mirror and a check against a stand-in of GitHub that is running at
 // LINTEL_TEST_GITHUB_URL and checks every request against GitHub's API description.
 func TestApprovalsAtTheStandIn(t *testing.T) {
 	base := os.Getenv("LINTEL_TEST_GITHUB_URL")
@@ -125,11 +125,12 @@ func TestApprovalsAtTheStandIn(t *testing.T) {
 		}
 		in := &report.Inspection{Exceptions: []report.Exception{{Path: "exceptions/e.yaml", Blob: blob, State: "pending"}},
 			Approvers: report.Approvers{CodeOwners: true, Count: 1}}
-		decider := NewApprovals(client, mirrors, pushLog{pr.Number: {}})
+		c, _ := decider(client, mirrors, pushLog{pr.Number: {}}, "")
+		c.repo = repo
 		for _, who := range []string{"carol", "bob"} {
 			control("POST", fmt.Sprintf("/repos/octo-org/svc/pulls/%d/reviews", pr.Number),
 				obj{"user": who, "state": "APPROVE"}, nil)
-			reviews, err := decider.Decide(ctx, repo, pr, state.GitDir, state.BaseTip, in)
+			reviews, err := c.decide(ctx, state, pr, in)
 			got := approved(reviews)
 			if err != nil || (len(got) == 1) != (who == "bob") {
 				t.Errorf("%s: %+v, %v", who, got, err)

@@ -14,6 +14,7 @@ import (
 
 // fakeGit has files by commit and path; the content is the object id.
 type fakeGit struct {
+	Mirror
 	commits map[string]map[string]string
 	remote  map[string]map[string]string // what Ensure can get
 }
@@ -47,6 +48,12 @@ func (g *fakeGit) Commits(_ context.Context, _, _, now string) ([]string, error)
 		return nil, &mirror.Vanished{SHA: now}
 	}
 	return []string{now}, nil
+}
+
+// decider returns a check of a pull request by a worker with these, and what it fetched: the tip of the base branch is base.
+func decider(hub forge.Client, git Mirror, pushes pushLog, base string) (*check, mirror.State) {
+	w := &Worker{Client: hub, Mirror: git, Jobs: &publisher{pushLog: pushes}}
+	return &check{headRun: &headRun{Worker: w}}, mirror.State{BaseTip: base}
 }
 
 const exceptionPath = "exceptions/a.yaml"
@@ -165,8 +172,8 @@ func TestApprovals(t *testing.T) {
 				{Path: exceptionPath, Blob: "new", State: "pending"},
 				{Path: exceptionPath, Blob: "new", State: "pending", Line: 9}, {Path: "other", Blob: "x", State: "expired"}}}
 			pr := &forge.PullRequest{Number: 1, Author: "author"}
-			decider := NewApprovals(hub, git, pushLog{1: {"mallory"}, 2: {"*"}})
-			reviews, err := decider.Decide(t.Context(), forge.Repo{}, pr, "", "rules", inspection)
+			c, state := decider(hub, git, pushLog{1: {"mallory"}, 2: {"*"}}, "rules")
+			reviews, err := c.decide(t.Context(), state, pr, inspection)
 			if err != nil || len(reviews) != 1 {
 				t.Fatalf("%v, %v", reviews, err)
 			}
@@ -196,9 +203,9 @@ func TestApprovals(t *testing.T) {
 
 func TestApprovalsAsksNothingWithoutNeed(t *testing.T) {
 	hub := &forgetest.GitHub{}
-	got, err := NewApprovals(hub, &fakeGit{}, pushLog{0: {}}).Decide(t.Context(), forge.Repo{}, &forge.PullRequest{}, "", "rules",
-		&report.Inspection{
-			Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "approved"}}})
+	c, state := decider(hub, &fakeGit{}, pushLog{0: {}}, "rules")
+	got, err := c.decide(t.Context(), state, &forge.PullRequest{}, &report.Inspection{
+		Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "approved"}}})
 	if err != nil || got != nil || hub.Calls("Reviews") != 0 {
 		t.Errorf("%v, %v, %d calls", got, err, hub.Calls("Reviews"))
 	}
@@ -216,13 +223,14 @@ func TestApprovalsTeamErrors(t *testing.T) {
 		}
 		return nil
 	}
-	reviews, err := NewApprovals(hub, git, pushLog{0: {}}).Decide(t.Context(), forge.Repo{}, &forge.PullRequest{}, "", "c", in)
+	c, state := decider(hub, git, pushLog{0: {}}, "c")
+	reviews, err := c.decide(t.Context(), state, &forge.PullRequest{}, in)
 	got := approved(reviews)
 	if err != nil || got != nil {
 		t.Errorf("a team that cannot be seen: %v, %v", got, err)
 	}
 	trouble = errors.New("502")
-	if _, err := NewApprovals(hub, git, pushLog{0: {}}).Decide(t.Context(), forge.Repo{}, &forge.PullRequest{}, "", "c", in); err == nil {
+	if _, err := c.decide(t.Context(), state, &forge.PullRequest{}, in); err == nil {
 		t.Error("trouble of GitHub was taken for a decision")
 	}
 }
@@ -262,16 +270,16 @@ func TestWhoPushedCommitsCannotApprove(t *testing.T) {
 			remote: map[string]map[string]string{head: {"a": "b"}}}
 		hub := &forgetest.GitHub{PullReviews: []forge.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}},
 			Rights: map[string]string{"Mallory": "write"}}
-		reviews, err := NewApprovals(hub, git, pushLog{1: {}}).Decide(t.Context(), forge.Repo{},
-			&forge.PullRequest{Number: 1, HeadSHA: head}, "", "rules", in)
+		c, state := decider(hub, git, pushLog{1: {}}, "rules")
+		reviews, err := c.decide(t.Context(), state, &forge.PullRequest{Number: 1, HeadSHA: head}, in)
 		if got := approved(reviews); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v; want %d approvals", head, got, err, want)
 		}
 	}
 	git := &fakeGit{commits: map[string]map[string]string{"rules": {}}}
 	hub := &forgetest.GitHub{PullReviews: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "x"}}}
-	if _, err := NewApprovals(hub, git, pushLog{1: {}}).Decide(t.Context(), forge.Repo{},
-		&forge.PullRequest{Number: 1, HeadSHA: "gone"}, "", "rules", in); err == nil {
+	c, state := decider(hub, git, pushLog{1: {}}, "rules")
+	if _, err := c.decide(t.Context(), state, &forge.PullRequest{Number: 1, HeadSHA: "gone"}, in); err == nil {
 		t.Error("commits that cannot be had were taken for none")
 	}
 }
@@ -281,15 +289,15 @@ func TestWhoPushedIsUnknown(t *testing.T) {
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
 	hub := &forgetest.GitHub{PullReviews: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}},
 		Rights: map[string]string{"wendy": "write"}}
-	decider := NewApprovals(hub, git, pushLog{1: {}, 2: {"*"}})
+	c, state := decider(hub, git, pushLog{1: {}, 2: {"*"}}, "c")
 	for number, want := range map[int]int{1: 1, 2: 0} {
-		reviews, err := decider.Decide(t.Context(), forge.Repo{}, &forge.PullRequest{Number: number}, "", "c", in)
+		reviews, err := c.decide(t.Context(), state, &forge.PullRequest{Number: number}, in)
 		got := approved(reviews)
 		if err != nil || len(got) != want {
 			t.Errorf("pull request %d: %v, %v; want %d approvals", number, got, err, want)
 		}
 	}
-	if _, err := decider.Decide(t.Context(), forge.Repo{}, &forge.PullRequest{Number: 3}, "", "c", in); err == nil {
+	if _, err := c.decide(t.Context(), state, &forge.PullRequest{Number: 3}, in); err == nil {
 		t.Error("a record that cannot be read was taken for an empty one")
 	}
 }
@@ -315,8 +323,8 @@ func TestApprovalsWithOtherFiles(t *testing.T) {
 			in := &report.Inspection{Exceptions: []report.Exception{
 				{Path: exceptionPath, Blob: "new", With: with, State: report.Pending},
 				{Path: "removed.yaml", Object: true, State: report.Pending}}}
-			reviews, err := NewApprovals(hub, git, pushLog{1: {}}).Decide(t.Context(), forge.Repo{}, &forge.PullRequest{Number: 1,
-				Author: "author"}, "", "rules", in)
+			check, state := decider(hub, git, pushLog{1: {}}, "rules")
+			reviews, err := check.decide(t.Context(), state, &forge.PullRequest{Number: 1, Author: "author"}, in)
 			if err != nil || len(reviews) != 2 {
 				t.Fatal(reviews, err)
 			}

@@ -242,7 +242,7 @@ func (c *check) reviews(ctx context.Context, state mirror.State,
 		return slices.Index([]report.State{report.Pending, report.Approved, report.Refused}, r.State())
 	}
 	for _, pr := range pulls {
-		found, err := c.Approvals.Decide(ctx, c.repo, pr, state.GitDir, state.BaseTip, in)
+		found, err := c.decide(ctx, state, pr, in)
 		if err != nil {
 			return nil, err
 		}

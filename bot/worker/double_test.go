@@ -49,10 +49,11 @@ func (l *ledger) Exclusively(ctx context.Context, _ store.Key, do func(context.C
 func (l *ledger) Superseded(context.Context) (bool, error) { return l.superseded, nil }
 
 type mirrorDouble struct {
-	err     error
-	want    mirror.Want
-	changed []string // paths between any two commits
-	commits []string // of a merge group
+	err      error
+	want     mirror.Want
+	changed  []string // paths between any two commits
+	commits  []string // that the base lacks
+	*fakeGit          // with the files of some commits
 }
 
 func (m *mirrorDouble) Changed(context.Context, string, string, string) ([]string, error) {
@@ -102,32 +103,19 @@ func (b *bench) asksUser() {
 	}
 }
 
-type approvalsDouble struct {
-	people  People // who took part besides the author
-	reviews []report.Review
-	err     error
-	asked   []int // numbers of pull requests
-}
-
-func (a *approvalsDouble) Decide(_ context.Context, _ forge.Repo, pr *forge.PullRequest, _, _ string,
-	_ *report.Inspection) ([]report.Review, error) {
-	a.asked = append(a.asked, pr.Number)
-	return a.reviews, a.err
-}
-
-func (a *approvalsDouble) People(_ context.Context, _ forge.Repo, pr *forge.PullRequest, _, _ string) (*People, error) {
-	p := People{Unknown: a.people.Unknown}
-	p.add(append([]string{pr.Author}, a.people.Logins...)...)
-	a.asked = append(a.asked, pr.Number)
-	return &p, a.err
-}
-
 // publisher is a Queue in memory.
 type publisher struct {
 	dependentsDouble
 	keys     []store.Key
 	messages []store.Message
 	drafts   string // commit for which drafts are wanted
+	pushLog
+	asked []int // numbers of the pull requests whose pushers were asked for
+}
+
+func (p *publisher) Pushers(ctx context.Context, repository int64, number int) ([]string, error) {
+	p.asked = append(p.asked, number)
+	return p.pushLog.Pushers(ctx, repository, number)
 }
 
 func (p *publisher) DraftsAsked(_ context.Context, repository int64, head string) (bool, error) {
@@ -142,15 +130,14 @@ func (p *publisher) Publish(_ context.Context, key store.Key, m store.Message, _
 // bench is a worker with fakes, and an open pull request at headA whose check succeeds.
 type bench struct {
 	*Worker
-	hub       *forgetest.GitHub
-	pr        *forge.PullRequest // the open one
-	mirror    *mirrorDouble
-	sandbox   *sandboxDouble
-	approvals *approvalsDouble
-	jobs      *publisher
-	ledger    *ledger
-	task      Task
-	log       bytes.Buffer
+	hub     *forgetest.GitHub
+	pr      *forge.PullRequest // the open one
+	mirror  *mirrorDouble
+	sandbox *sandboxDouble
+	jobs    *publisher
+	ledger  *ledger
+	task    Task
+	log     bytes.Buffer
 }
 
 func newBench(t *testing.T) *bench {
@@ -158,7 +145,11 @@ func newBench(t *testing.T) *bench {
 	b := &bench{
 		pr: &forge.PullRequest{Number: 12, State: "open", Author: "octocat", BaseRef: "main", BaseSHA: baseTip,
 			HeadSHA: headA},
-		mirror: &mirrorDouble{}, approvals: &approvalsDouble{}, jobs: &publisher{dependentsDouble: dependentsDouble{outlooks: map[int64]store.Preview{}}}, ledger: &ledger{},
+		mirror: &mirrorDouble{fakeGit: &fakeGit{commits: map[string]map[string]string{
+			headA: {"e.yaml": "1", "cm.yaml": "7"}, baseTip: {}}}},
+		jobs: &publisher{dependentsDouble: dependentsDouble{outlooks: map[int64]store.Preview{}},
+			pushLog: pushLog{4: {}, 5: {}, 12: {}}},
+		ledger: &ledger{},
 		sandbox: &sandboxDouble{inspection: &report.Inspection{},
 			run: func(context.Context, report.Change) (*report.Report, error) {
 				return &report.Report{Conclusion: report.Success, Title: "No violations"}, nil
@@ -168,7 +159,7 @@ func newBench(t *testing.T) *bench {
 	b.task = Task{Ledger: b.ledger, Job: store.Job{Sequence: 1, Try: 1, Tries: 3,
 		Key:     store.Key{Installation: 7, Repository: 11, Target: forge.Target{Number: 12}},
 		Message: store.Message{Delivery: "d-1", Event: "pull_request.opened", Owner: "octo-org", Name: "fleet", At: clock}}}
-	b.Worker = &Worker{Client: b.hub, Mirror: b.mirror, Sandbox: b.sandbox, Approvals: b.approvals, Jobs: b.jobs,
+	b.Worker = &Worker{Client: b.hub, Mirror: b.mirror, Sandbox: b.sandbox, Jobs: b.jobs,
 		Version: "1", Fitness: &Fitness{}, Pace: unlimited{},
 		Alarm:   NewAlarm(b.jobs, slog.New(slog.DiscardHandler)),
 		Remotes: func(context.Context, remotes.Change) (*remotes.Resolver, error) { return nil, nil },
@@ -186,6 +177,11 @@ func (unlimited) Admit(ctx context.Context, _ int64, _ bool) (context.Context, f
 // waits gives the change a pending exception.
 func (b *bench) waits() {
 	b.sandbox.inspection.Exceptions = []report.Exception{{Path: "e.yaml", Blob: "1", State: report.Pending}}
+}
+
+// votes gives each pull request the review of headA by somebody who may approve.
+func (b *bench) votes(user, state string) {
+	b.hub.PullReviews, b.hub.Rights = []forge.Review{{User: user, State: state, CommitSHA: headA}}, map[string]string{user: "write"}
 }
 
 // reviewed checks as the sandbox does: the state of the exception that waits is what the reviews say.

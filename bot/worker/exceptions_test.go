@@ -13,8 +13,7 @@ import (
 func TestRefusedExceptions(t *testing.T) {
 	b := newBench(t)
 	b.waits()
-	b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Who: []string{"@org/security"},
-		Refused: []report.Vote{{User: "bob", Commit: headA}}}}
+	b.votes("bob", refuses)
 	b.sandbox.run = func(ctx context.Context, c report.Change) (*report.Report, error) {
 		if len(c.Reviews) != 1 || c.Reviews[0].State() != report.Refused ||
 			!slices.Equal(c.Reviews[0].By(), []string{"bob"}) {
@@ -37,13 +36,12 @@ func TestRefusedExceptions(t *testing.T) {
 func TestEachApprovalIsShown(t *testing.T) {
 	b := newBench(t)
 	b.waits()
-	pending := func(votes ...report.Vote) []report.Review {
-		return []report.Review{{Path: "e.yaml", Blob: "1", Needed: 2, Who: []string{"@org/security"}, Approved: votes}}
-	}
+	b.sandbox.inspection.Approvers.Count = 2
 	b.sandbox.run = reviewed
-	bob := report.Vote{User: "bob", Commit: headA}
-	for i, reviews := range [][]report.Review{pending(), pending(bob), pending(bob)} {
-		b.approvals.reviews, b.task.Sequence = reviews, uint64(i+1)
+	for i, approved := range []bool{false, true, true} {
+		if b.task.Sequence = uint64(i + 1); approved {
+			b.votes("bob", approves)
+		}
 		if err := b.Do(t.Context(), b.task); err != nil {
 			t.Fatal(err)
 		}
@@ -114,18 +112,19 @@ func TestDrafts(t *testing.T) {
 // again where they decided.
 func TestReviewsOfWhatPoliciesLookUp(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		votes  []report.Vote
-		checks int
-		want   string
+		name     string
+		approved bool
+		checks   int
+		want     string
 	}{
-		{"nobody approved", nil, 1, "action_required"},
-		{"approved", []report.Vote{{User: "bob", Commit: headA}}, 2, "success"},
+		{"nobody approved", false, 1, "action_required"},
+		{"approved", true, 2, "success"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
-			b.approvals.reviews = []report.Review{{Path: "cm.yaml", Blob: "7", Needed: 1, Who: []string{"@org/ops"},
-				Approved: c.votes}}
+			if c.approved {
+				b.votes("bob", approves)
+			}
 			var shown *report.Report // the last one is published
 			b.sandbox.run = func(_ context.Context, change report.Change) (*report.Report, error) {
 				e := report.Exception{Name: "ConfigMap ops/allowed", Path: "cm.yaml", Blob: "7", Object: true, Lets: 1,

@@ -249,15 +249,15 @@ func TestMergeGroup(t *testing.T) {
 	b.mirror.commits = []string{headB, headA}
 	b.waits()
 	b.sandbox.run = reviewed
-	b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []report.Vote{{User: "bob"}}}}
+	b.votes("bob", approves)
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
 	if run := b.last(t); run.HeadSHA != headB || run.Part != "" || run.Conclusion != "success" {
 		t.Errorf("run %+v", run)
 	}
-	if !slices.Equal(b.approvals.asked, []int{4, 5}) {
-		t.Errorf("the approvals of %v count, want those of the group", b.approvals.asked)
+	if !slices.Equal(b.jobs.asked, []int{4, 5}) {
+		t.Errorf("the approvals of %v count, want those of the group", b.jobs.asked)
 	}
 	if b.mirror.want != (mirror.Want{BaseSHA: baseTip, HeadSHA: headB}) || b.sandbox.changes[0].User.Login != "" {
 		t.Errorf("fetched %+v for %+v", b.mirror.want, b.sandbox.changes[0].User)

@@ -38,17 +38,17 @@ func (p *People) Alone(login string) bool {
 	return !p.Unknown && len(p.Logins) == 1 && p.Logins[0] == strings.ToLower(login)
 }
 
-// People finds the people of a pull request; base is the tip of the base branch. Commits that came from there, as by
-// "Update branch", are not part of the change. GitHub itself, which commits what people do on the web, is nobody, so such a
-// commit is its author's; whoever updates the branch of somebody else takes part.
-func (a *Approvals) People(ctx context.Context, repo forge.Repo, pr *forge.PullRequest, gitDir, base string) (*People, error) {
+// peopleOf finds the people of a pull request. Commits that came from the base branch, as by "Update branch", are not part
+// of the change. GitHub itself, which commits what people do on the web, is nobody, so such a commit is its author's;
+// whoever updates the branch of somebody else takes part.
+func (c *check) peopleOf(ctx context.Context, state mirror.State, pr *forge.PullRequest) (*People, error) {
 	p := &People{}
 	p.add(pr.Author)
-	commits, err := a.commits(ctx, repo, pr, gitDir, base)
+	commits, err := c.commits(ctx, state, pr)
 	if err != nil {
 		return nil, err
 	}
-	listed, err := a.client.Commits(ctx, repo, pr.Number)
+	listed, err := c.Client.Commits(ctx, c.repo, pr.Number)
 	if forge.Is[*forge.TooMany](err) {
 		listed, err = map[string][]string{}, nil
 		p.add(store.Everybody)
@@ -60,11 +60,11 @@ func (a *Approvals) People(ctx context.Context, repo forge.Repo, pr *forge.PullR
 		p.Unknown = p.Unknown || len(listed[sha]) == 0 // as also with a head that GitHub no longer lists
 		p.add(listed[sha]...)
 	}
-	known, err := a.pushes.Pushers(ctx, repo.ID, pr.Number)
+	known, err := c.Jobs.Pushers(ctx, c.repo.ID, pr.Number)
 	if err != nil {
 		return nil, err
 	}
-	tips, err := a.pushes.TipPushers(ctx, repo.ID, commits)
+	tips, err := c.Jobs.TipPushers(ctx, c.repo.ID, commits)
 	if err != nil {
 		return nil, err
 	}
@@ -74,13 +74,13 @@ func (a *Approvals) People(ctx context.Context, repo forge.Repo, pr *forge.PullR
 }
 
 // commits lists the commits of the pull request. If a merge group squashes, it does not contain the head.
-func (a *Approvals) commits(ctx context.Context, repo forge.Repo, pr *forge.PullRequest, gitDir, base string) ([]string, error) {
-	list, err := a.git.Commits(ctx, gitDir, base, pr.HeadSHA)
+func (c *check) commits(ctx context.Context, state mirror.State, pr *forge.PullRequest) ([]string, error) {
+	list, err := c.Mirror.Commits(ctx, state.GitDir, state.BaseTip, pr.HeadSHA)
 	if forge.Is[*mirror.Vanished](err) {
-		if err := a.git.Ensure(ctx, repo, pr.HeadSHA); err != nil {
+		if err := c.Mirror.Ensure(ctx, c.repo, pr.HeadSHA); err != nil {
 			return nil, err
 		}
-		list, err = a.git.Commits(ctx, gitDir, base, pr.HeadSHA)
+		list, err = c.Mirror.Commits(ctx, state.GitDir, state.BaseTip, pr.HeadSHA)
 	}
 	return list, err
 }
@@ -104,7 +104,7 @@ func (c *check) people(ctx context.Context, state mirror.State) (*People, error)
 	}
 	all := &People{Unknown: len(pulls) == 0}
 	for _, pr := range pulls {
-		p, err := c.Approvals.People(ctx, c.repo, pr, state.GitDir, state.BaseTip)
+		p, err := c.peopleOf(ctx, state, pr)
 		if err != nil {
 			return nil, err
 		}

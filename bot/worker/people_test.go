@@ -71,8 +71,8 @@ func TestPeople(t *testing.T) {
 				tt.own = slices.Sorted(maps.Keys(tt.commits))
 			}
 			log := pushLog{1: append([]string{}, tt.pushers...)}
-			a := NewApprovals(commitsHub{&forgetest.GitHub{}, tt.commits, tt.err}, ownCommits{&fakeGit{}, tt.own}, log)
-			p, err := a.People(t.Context(), forge.Repo{}, &forge.PullRequest{Number: 1, Author: tt.author, HeadSHA: "1"}, "", "base")
+			c, state := decider(commitsHub{&forgetest.GitHub{}, tt.commits, tt.err}, ownCommits{&fakeGit{}, tt.own}, log, "base")
+			p, err := c.peopleOf(t.Context(), state, &forge.PullRequest{Number: 1, Author: tt.author, HeadSHA: "1"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,19 +93,19 @@ func TestPeople(t *testing.T) {
 // Rules that look at the user see the author only where nobody else took part. GitHub is not asked for other rules.
 func TestIdentity(t *testing.T) {
 	for name, tt := range map[string]struct {
-		people People
-		asks   bool
-		want   string
-		note   bool
+		committer string
+		asks      bool
+		want      string
+		note      bool
 	}{
-		"no rule looks at the user": {people: People{Logins: []string{"alice"}}},
-		"the author alone":          {asks: true, want: "octocat"},
-		"somebody else, too":        {asks: true, people: People{Logins: []string{"alice"}}, note: true},
-		"somebody unknown, too":     {asks: true, people: People{Unknown: true}, note: true},
+		"no rule looks at the user": {committer: "alice"},
+		"the author alone":          {asks: true, committer: "octocat", want: "octocat"},
+		"somebody else, too":        {asks: true, committer: "alice", note: true},
+		"somebody unknown, too":     {asks: true, note: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			b.approvals.people = tt.people
+			b.hub.Committers, b.mirror.commits = []string{tt.committer}, []string{headA}
 			if tt.asks {
 				b.asksUser()
 			}
@@ -119,7 +119,7 @@ func TestIdentity(t *testing.T) {
 			if got := strings.Contains(run.Summary, "see a user without a name"); got != tt.note {
 				t.Errorf("it is said: %v\n%s", got, run.Summary)
 			}
-			if asked := b.approvals.asked != nil; asked != tt.asks {
+			if asked := b.hub.Calls("Commits") > 0; asked != tt.asks {
 				t.Errorf("GitHub was asked who took part: %v", asked)
 			}
 		})
@@ -129,16 +129,16 @@ func TestIdentity(t *testing.T) {
 // What the change alone names is read only if all its people may read it, in every pull request of a merge group.
 func TestAuthorsAreAllPeople(t *testing.T) {
 	for name, tt := range map[string]struct {
-		people People
-		want   []string
+		committer string
+		want      []string
 	}{
-		"the author":       {want: []string{"octocat"}},
-		"others":           {People{Logins: []string{"alice"}}, []string{"alice", "octocat"}},
-		"somebody unknown": {People{Unknown: true}, nil},
+		"the author":       {"octocat", []string{"octocat"}},
+		"others":           {"alice", []string{"alice", "octocat"}},
+		"somebody unknown": {"", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			b.approvals.people = tt.people
+			b.hub.Committers, b.mirror.commits = []string{tt.committer}, []string{headA}
 			c := b.check(b.task, b.Log)
 			c.pr = b.pr
 			group := b.check(b.task, b.Log)

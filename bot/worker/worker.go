@@ -5,7 +5,7 @@
 // inspects these, and the worker asks GitHub for the teams and reviews that the inspection names. The sandbox then
 // checks the change, and the worker publishes the report as a check run, which it always completes. All dependencies
 // are small interfaces, so that decisions can be tested without GitHub, git or a child process. A Sweeper finds lost
-// webhooks, and Approvals finds approved exceptions.
+// webhooks.
 package worker
 
 import (
@@ -39,11 +39,10 @@ const (
 // Worker turns jobs into check runs. All fields but Results, Cache and Patience are required; it is safe for concurrent
 // use.
 type Worker struct {
-	Client    forge.Client
-	Mirror    Mirror
-	Sandbox   remotes.Sandbox // *sandbox.Crash and *sandbox.Failed are final, other errors may be temporary
-	Approvals ReviewFinder
-	Jobs      Queue
+	Client  forge.Client
+	Mirror  Mirror
+	Sandbox remotes.Sandbox // *sandbox.Crash and *sandbox.Failed are final, other errors may be temporary
+	Jobs    Queue
 	// Remotes returns the resolver of remote sources for a check; nil where nothing is fetched.
 	Remotes func(ctx context.Context, change remotes.Change) (*remotes.Resolver, error)
 	// Results stores results. Nil: nothing is stored, and check runs have no pages.
@@ -265,24 +264,20 @@ type Pace interface {
 	Admit(ctx context.Context, installation int64, background bool) (_ context.Context, done func(), err error)
 }
 
-// Mirror fetches the commits of a pull request; mirror.Mirrors is one. *mirror.Vanished
-// says that GitHub no longer has a commit.
+// Mirror fetches and reads the commits of a pull request; mirror.Mirrors is one. *mirror.Vanished says that GitHub no
+// longer has a commit, *mirror.NoFile that a commit does not have a file.
 type Mirror interface {
 	Fetch(ctx context.Context, repo forge.Repo, want mirror.Want) (mirror.State, error)
 	Changed(ctx context.Context, gitDir, old, now string) ([]string, error)
 	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
-}
-
-// ReviewFinder collects the reviews of pending exceptions in a pull request, and who took part in it; *Approvals
-// implements it.
-type ReviewFinder interface {
-	People(ctx context.Context, repo forge.Repo, pr *forge.PullRequest, gitDir, base string) (*People, error)
-	Decide(ctx context.Context, repo forge.Repo, pr *forge.PullRequest, gitDir, rulesCommit string,
-		in *report.Inspection) ([]report.Review, error)
+	Blob(ctx context.Context, gitDir, commit, path string) (content []byte, id string, err error)
+	BlobID(ctx context.Context, gitDir, commit, path string) (string, error)
+	// makes a commit available that may be in no branch any more
+	Ensure(ctx context.Context, repo forge.Repo, sha string) error
 }
 
 // Queue stores jobs. It also stores for which commits drafts are requested, which repositories take rules from others,
-// and previews for these; store.Queue implements it.
+// previews for these, and who pushed; store.Queue implements it.
 type Queue interface {
 	Publisher
 	DraftsAsked(ctx context.Context, repository int64, head string) (bool, error)
@@ -290,6 +285,10 @@ type Queue interface {
 	Dependents(ctx context.Context, installation, from int64) ([]store.Dependent, error)
 	PutPreview(ctx context.Context, key store.Key, user int64, o store.Preview) error
 	Previews(ctx context.Context, key store.Key, of string) (map[int64]store.Preview, error)
+	// Both are in lower case: who pushed to the head of a pull request, and who pushed commits to any branch while there
+	// was no open one. The author in a commit is not reliable, since whoever pushes can write any name.
+	Pushers(ctx context.Context, repository int64, number int) ([]string, error)
+	TipPushers(ctx context.Context, repository int64, commits []string) ([]string, error)
 }
 
 // Ledger stores the state of a job in the queue; store.Job implements it.

@@ -89,7 +89,7 @@ func TestFailures(t *testing.T) {
 		}, 3, "could not be fetched"},
 		"reviews": {func(b *bench) {
 			b.waits()
-			b.approvals.err = plain
+			b.refuse("Reviews", plain)
 		}, 3, "reviews could not be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -357,7 +357,8 @@ func TestChangedInputsGiveAnotherRun(t *testing.T) {
 		},
 		"reviews": func(b *bench) {
 			b.waits()
-			b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 2, Approved: []report.Vote{{User: "bob"}}}}
+			b.sandbox.inspection.Approvers.Count = 2
+			b.votes("bob", approves)
 		},
 		"exception state": func(b *bench) {
 			b.sandbox.run = answer(&report.Report{Conclusion: report.Success,
@@ -397,8 +398,7 @@ func TestOtherVersionWithSameFindingsGivesNoRun(t *testing.T) {
 func TestApprovedExceptions(t *testing.T) {
 	b := newBench(t)
 	b.waits()
-	b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1,
-		Approved: []report.Vote{{User: "alice", Commit: headA}}}}
+	b.votes("alice", approves)
 	b.sandbox.run = reviewed
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
@@ -406,7 +406,7 @@ func TestApprovedExceptions(t *testing.T) {
 	if b.last(t).Conclusion != "success" || len(b.sandbox.asked) != 1 || len(b.sandbox.changes) != 1 {
 		t.Errorf("%s after %d inspections and %d checks", b.last(t).Conclusion, len(b.sandbox.asked), len(b.sandbox.changes))
 	}
-	b.approvals.reviews = nil // the review was dismissed
+	b.hub.PullReviews = nil // the review was dismissed
 	b.task.Sequence = 2
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
@@ -420,7 +420,7 @@ func TestApprovedExceptions(t *testing.T) {
 func TestNothingToApprove(t *testing.T) {
 	b := newBench(t)
 	b.sandbox.inspection.Exceptions = []report.Exception{{Path: "e.yaml", Blob: "1", State: report.Expired}}
-	b.approvals.err = errors.New("asked in vain")
+	b.refuse("Reviews", errors.New("asked in vain"))
 	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "success" {
 		t.Errorf("%v, %s", err, b.last(t).Conclusion)
 	}

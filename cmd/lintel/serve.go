@@ -329,8 +329,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Routes: guard.Routes,
 		Worker: &worker.Worker{
-			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: worker.NewApprovals(app.client, mirrors, jobs),
-			Jobs: jobs, Cache: cache, Alarm: alarm,
+			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Jobs: jobs, Cache: cache, Alarm: alarm,
 			Remotes:        outside.For,
 			PreviewSummary: func(p *report.FleetPreview) string { return output.FleetPreview(p, worker.MaxSummary) },
 			Pace:           app.client, Patience: patience,
