@@ -137,7 +137,7 @@ func (m *Mirrors) evict(k usedMirror) (gone bool, err error) {
 		return false, err
 	}
 	defer unlock()
-	if lastUse(k.dir).After(m.config.Now().Add(-m.config.Busy)) {
+	if lastUse(k.dir).After(time.Now().Add(-m.config.Busy)) {
 		return false, nil
 	}
 	err = os.RemoveAll(k.dir)
@@ -227,23 +227,10 @@ func (s *session) pack(ctx context.Context, old []string) error {
 	return errors.Join(append(problems, s.remember(known))...)
 }
 
-// lockPoll is how often a held lock is tried again.
-const lockPoll = 50 * time.Millisecond
-
 // lock takes the lock of a repository's mirror, among goroutines and processes. The kernel releases it when its owner
 // dies.
 func (m *Mirrors) lock(ctx context.Context, id int64) (unlock func(), err error) {
-	for {
-		unlock, err := m.tryLock(id)
-		if !errors.Is(err, remote.ErrLocked) {
-			return unlock, err
-		}
-		select {
-		case <-time.After(lockPoll):
-		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for a mirror: %w", context.Cause(ctx))
-		}
-	}
+	return remote.WaitForLock(ctx, "a mirror", func() (func(), error) { return m.tryLock(id) })
 }
 
 // tryLock is lock without waiting; it returns remote.ErrLocked if the lock is held.

@@ -38,7 +38,6 @@ func TestMakeRoom(t *testing.T) {
 	s := newServer(t)
 	base := s.commit("main", mainRef, "a", noise(1, 200<<10))
 	want := Want{BaseRef: "main", BaseSHA: base, HeadSHA: base}
-	day := time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)
 	repo := func(id int64) forge.Repo {
 		return forge.Repo{Installation: id % 2, ID: id, Owner: "octo", Name: "svc"}
 	}
@@ -65,13 +64,10 @@ func TestMakeRoom(t *testing.T) {
 		"after a fetch":      {used: ages{1: 3 * time.Hour, 2: 2 * time.Hour}, room: 2, fetches: 3, left: []int64{2, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			now := day
-			m := s.mirrors(func(config *Config) {
-				config.Now, config.Busy = func() time.Time { return now }, c.busy
-			})
+			now := time.Now()
+			m := s.mirrors(func(config *Config) { config.Busy = c.busy })
 			var size int64
 			for id, ago := range c.used {
-				now = day.Add(-ago)
 				if c.fetches == 0 { // upkeep finds mirrors of former processes, too
 					if err := os.CopyFS(m.GitDir(repo(id)), os.DirFS(first.GitDir)); err != nil {
 						t.Fatal(err)
@@ -82,8 +78,10 @@ func TestMakeRoom(t *testing.T) {
 					t.Fatal(err)
 				}
 				size = remote.Size(got.GitDir)
+				if err := os.Chtimes(filepath.Join(got.GitDir, usedFile), now.Add(-ago), now.Add(-ago)); err != nil {
+					t.Fatal(err)
+				}
 			}
-			now = day
 			if c.locked > 0 {
 				unlock, err := m.lock(t.Context(), c.locked)
 				if err != nil {
@@ -96,7 +94,7 @@ func TestMakeRoom(t *testing.T) {
 				if _, err := m.Fetch(t.Context(), repo(c.fetches), want); err != nil {
 					t.Fatal(err)
 				}
-			} else if err := m.Maintain(t.Context(), day.AddDate(0, 0, -14)); err != nil {
+			} else if err := m.Maintain(t.Context(), now.AddDate(0, 0, -14)); err != nil {
 				t.Fatal(err)
 			}
 			left := map[int64]bool{}

@@ -33,9 +33,8 @@ type Config struct {
 	// TotalBytes limits the size of all mirrors, also during a fetch. The least recently used ones are removed first,
 	// but none that was used within Busy. 0: no limit.
 	TotalBytes int64
-	Busy       time.Duration    // what a check takes at most that reads a mirror; 0: an hour
-	Timeout    time.Duration    // of one git process that uses the network; 0: 10 minutes
-	Now        func() time.Time // nil: time.Now
+	Busy       time.Duration // what a check takes at most that reads a mirror; 0: an hour
+	Timeout    time.Duration // of one git process that uses the network; 0: 10 minutes
 }
 
 // Mirrors are the mirrors in one folder. It is safe for concurrent use, also by several processes.
@@ -68,9 +67,6 @@ func New(c Config) (*Mirrors, error) {
 		return nil, fmt.Errorf("the folder for mirrors: %w", err)
 	}
 	c.MaxBytes, c.Busy, c.Timeout = cmp.Or(c.MaxBytes, 4<<30), cmp.Or(c.Busy, time.Hour), cmp.Or(c.Timeout, 10*time.Minute)
-	if c.Now == nil {
-		c.Now = time.Now
-	}
 	return &Mirrors{config: c, git: runner{path: git, home: c.Dir},
 		repos: map[string]forge.Repo{}, sizes: map[string]int64{}}, nil
 }
@@ -249,7 +245,7 @@ func (m *Mirrors) use(ctx context.Context, repo forge.Repo, do func(s *session) 
 
 // used notes that a mirror is used now.
 func (m *Mirrors) used(dir string) error {
-	file, now := filepath.Join(dir, usedFile), m.config.Now()
+	file, now := filepath.Join(dir, usedFile), time.Now()
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		return err
 	}

@@ -122,8 +122,8 @@ func (s *session) withinSize(ctx context.Context) error {
 	if size > s.m.config.MaxBytes {
 		return &TooLarge{Repo: s.repo.String(), Limit: s.m.config.MaxBytes}
 	}
-	if s.m.grown(s.dir, size) && s.m.config.Now().Sub(s.room) > roomEvery {
-		s.room = s.m.config.Now()
+	if s.m.grown(s.dir, size) && time.Since(s.room) > roomEvery {
+		s.room = time.Now()
 		_ = s.m.makeRoom(ctx) // no reason not to check; Maintain says what keeps it from being done
 	}
 	return nil

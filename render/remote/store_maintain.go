@@ -245,17 +245,20 @@ func (s *Store) using(ctx context.Context) (unlock func(), err error) {
 const cleaning = "maintain"
 
 func (s *Store) wait(ctx context.Context, key string, shared bool) (func(), error) {
+	return WaitForLock(ctx, "another process that fetches the same", func() (func(), error) { return s.tryLock(key, shared) })
+}
+
+// WaitForLock tries to take a lock until that does not return ErrLocked. what is what it waits for, for the error of ctx.
+func WaitForLock(ctx context.Context, what string, try func() (unlock func(), err error)) (unlock func(), err error) {
 	for {
-		unlock, err := s.tryLock(key, shared)
+		unlock, err := try()
 		if !errors.Is(err, ErrLocked) {
 			return unlock, err
 		}
-		timer := time.NewTimer(lockPoll)
 		select {
-		case <-timer.C:
+		case <-time.After(lockPoll):
 		case <-ctx.Done():
-			timer.Stop()
-			return nil, fmt.Errorf("waiting for another process that fetches the same: %w", context.Cause(ctx))
+			return nil, fmt.Errorf("waiting for %s: %w", what, context.Cause(ctx))
 		}
 	}
 }
