@@ -10,40 +10,22 @@ import (
 
 // SetPublic sets whether everybody may read a repository. A new repository is private.
 func (s *Server) SetPublic(fullName string, public bool) error {
-	r, err := s.repo(fullName)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r.public = public
-	return nil
+	return s.change(fullName, func(r *repository) { r.public = public })
 }
 
 // RenameRepo renames a repository. The old name redirects to it until another repository has that name.
 func (s *Server) RenameRepo(fullName, name string) error {
-	r, err := s.repo(fullName)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.repos, strings.ToLower(fullName))
-	s.moved[strings.ToLower(fullName)] = r.id
-	r.name = name
-	s.repos[strings.ToLower(r.fullName())] = r
-	return nil
+	return s.change(fullName, func(r *repository) {
+		delete(s.repos, strings.ToLower(fullName))
+		s.moved[strings.ToLower(fullName)] = r.id
+		r.name = name
+		s.repos[strings.ToLower(r.fullName())] = r
+	})
 }
 
 // DeleteRepo deletes a repository.
 func (s *Server) DeleteRepo(fullName string) error {
-	if _, err := s.repo(fullName); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.repos, strings.ToLower(fullName))
-	return nil
+	return s.change(fullName, func(*repository) { delete(s.repos, strings.ToLower(fullName)) })
 }
 
 // Uninstall removes the App from an account, and revokes its tokens.

@@ -135,13 +135,30 @@ func (s *Server) commitTree(ctx context.Context, r *repository, tree, parent, lo
 }
 
 // repo finds a repository by its full name.
-func (s *Server) repo(fullName string) (*repository, error) {
+func (s *Server) repo(fullName string) (found *repository, err error) {
+	err = s.change(fullName, func(r *repository) { found = r })
+	return found, err
+}
+
+// change calls do for a repository, with the lock held.
+func (s *Server) change(fullName string, do func(*repository)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.repos[strings.ToLower(fullName)]; r != nil {
-		return r, nil
+	r := s.repos[strings.ToLower(fullName)]
+	if r == nil {
+		return fmt.Errorf("there is no repository %s", fullName)
 	}
-	return nil, fmt.Errorf("there is no repository %s", fullName)
+	do(r)
+	return nil
+}
+
+// runIn runs git in a repository with a full name.
+func (s *Server) runIn(ctx context.Context, fullName string, args ...string) (string, error) {
+	r, err := s.repo(fullName)
+	if err != nil {
+		return "", err
+	}
+	return s.run(ctx, r, "", nil, args...)
 }
 
 // Push creates a commit and pushes it. It sends the webhook push, and pull_request synchronize for the open pull
@@ -248,30 +265,18 @@ func (s *Server) move(ctx context.Context, r *repository, c Commit, before, afte
 // Vanish removes every object that no branch and no pull request of the repository reaches, such as the old head after
 // a forced push.
 func (s *Server) Vanish(ctx context.Context, fullName string) error {
-	r, err := s.repo(fullName)
-	if err != nil {
-		return err
-	}
-	_, err = s.run(ctx, r, "", nil, "prune", "--expire=now")
+	_, err := s.runIn(ctx, fullName, "prune", "--expire=now")
 	return err
 }
 
 // Resolve returns the commit of a revision of a repository.
 func (s *Server) Resolve(ctx context.Context, fullName, revision string) (string, error) {
-	r, err := s.repo(fullName)
-	if err != nil {
-		return "", err
-	}
-	return s.run(ctx, r, "", nil, "rev-parse", "--verify", revision+"^{commit}")
+	return s.runIn(ctx, fullName, "rev-parse", "--verify", revision+"^{commit}")
 }
 
 // File returns the content of a file at a commit.
 func (s *Server) File(ctx context.Context, fullName, commit, path string) (string, error) {
-	r, err := s.repo(fullName)
-	if err != nil {
-		return "", err
-	}
-	return s.run(ctx, r, "", nil, "cat-file", "blob", commit+":"+path)
+	return s.runIn(ctx, fullName, "cat-file", "blob", commit+":"+path)
 }
 
 // SetPermission gives a person a permission on a repository: none, read, write or admin. The default is read.
@@ -279,14 +284,7 @@ func (s *Server) SetPermission(fullName, login, permission string) error {
 	if !slices.Contains([]string{"none", "read", "write", "admin"}, permission) {
 		return errors.New("the permission is one of none, read, write and admin")
 	}
-	r, err := s.repo(fullName)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r.permissions[strings.ToLower(login)] = permission
-	return nil
+	return s.change(fullName, func(r *repository) { r.permissions[strings.ToLower(login)] = permission })
 }
 
 // SetTeam creates a team, "org/slug", with exactly these members.
