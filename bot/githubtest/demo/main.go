@@ -76,7 +76,7 @@ func run(ctx context.Context, out io.Writer, binary, sample, change string) (err
 			err = stopped
 		}
 		if err != nil {
-			err = fmt.Errorf("%w\n\nlintel serve logged:\n%s", err, server.log.String())
+			err = fmt.Errorf("%w\n\nlintel serve logged:\n%s", err, strings.TrimSpace(server.log.String()))
 		}
 	}()
 	hub.SetHook(server.url + "/webhook")

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 const (
 	readyPoll = 20 * time.Millisecond
 	stopGrace = 10 * time.Second
-	logLimit  = 64 << 10
 )
 
 // server is "lintel serve" as a child process with its own data folder.
@@ -29,7 +27,7 @@ type server struct {
 	url  string
 	cmd  *exec.Cmd
 	dir  string
-	log  tail
+	log  bytes.Buffer // to be read when it has ended
 	done chan error
 }
 
@@ -69,7 +67,8 @@ func startServer(ctx context.Context, binary string, hub *githubtest.Server) (*s
 	}
 	go func() { s.done <- s.cmd.Wait() }()
 	if err := s.waitReady(ctx); err != nil {
-		return nil, fmt.Errorf("%w\n\nlintel serve logged:\n%s", errors.Join(err, s.stop()), &s.log)
+		err = errors.Join(err, s.stop())
+		return nil, fmt.Errorf("%w\n\nlintel serve logged:\n%s", err, bytes.TrimSpace(s.log.Bytes()))
 	}
 	return s, nil
 }
@@ -127,26 +126,4 @@ func (s *server) stop() error {
 		err = fmt.Errorf("lintel serve did not end within %s", stopGrace)
 	}
 	return errors.Join(err, os.RemoveAll(s.dir))
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
-	if over := len(t.buf) - logLimit; over > 0 {
-		t.buf = append(t.buf[:0], t.buf[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(bytes.TrimSpace(t.buf))
 }
