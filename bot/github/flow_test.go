@@ -299,7 +299,9 @@ func TestSlowGitHub(t *testing.T) {
 	}
 	var browser sync.WaitGroup
 	asked := make(chan struct{})
-	s.setup.config.Registrar = &watched{s.setup.config.Registrar, asked}
+	if s.setup.config.Registrar, err = NewRegistrar(s.hub.URL(), watched(asked)); err != nil {
+		t.Fatal(err)
+	}
 	browser.Go(func() {
 		if res, err := http.DefaultClient.Do(req); err == nil {
 			_ = res.Body.Close()
@@ -327,15 +329,12 @@ func TestSlowGitHub(t *testing.T) {
 	}
 }
 
-// watched reports the first exchange.
-type watched struct {
-	AppRegistrar
-	asked chan struct{}
-}
+// watched is closed at the first exchange.
+type watched chan struct{}
 
-func (w *watched) Convert(ctx context.Context, code string) (*Credentials, string, error) {
-	close(w.asked)
-	return w.AppRegistrar.Convert(ctx, code)
+func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
+	close(w)
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // If the credentials that GitHub returns only once cannot be stored, that is reported.

@@ -40,15 +40,9 @@ const (
 	maxAddress = 512
 )
 
-// AppRegistrar registers an App at GitHub; *github.Registrar is one.
-type AppRegistrar interface {
-	FormURL(organization, state string) string
-	Convert(ctx context.Context, code string) (c *Credentials, installURL string, err error)
-}
-
 // SetupConfig is what a Setup needs. Registrar, GitHubURL and DataDir are required.
 type SetupConfig struct {
-	Registrar AppRegistrar
+	Registrar *Registrar
 	GitHubURL string // as configured; it is stored with the credentials
 	DataDir   string // folder in which the credentials are stored
 	// address at which GitHub and people reach this server; empty: the page asks for it. See ParseAddress.

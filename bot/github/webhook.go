@@ -72,8 +72,7 @@ type WebhookConfig struct {
 	// facts are ignored, and only removals are done. Nil: every account is served.
 	Serves   func(account string) bool
 	Unserved func()
-	Log      *slog.Logger     // default: discard
-	Now      func() time.Time // default: time.Now
+	Log      *slog.Logger // default: discard
 }
 
 // Webhook answers webhook deliveries:
@@ -107,9 +106,6 @@ func NewWebhook(c WebhookConfig) (*Webhook, error) {
 		return nil, ErrNoSecret
 	}
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	if c.Now == nil {
-		c.Now = time.Now
-	}
 	return &Webhook{config: c, secret: c.Secret, bodies: make(chan struct{}, maxBodies),
 		large: make(chan struct{}, maxLarge)}, nil
 }
@@ -125,7 +121,7 @@ func (h *Webhook) SetSecret(secret []byte) (changed bool, err error) {
 	if hmac.Equal(h.secret, secret) {
 		return false, nil
 	}
-	h.secret, h.retired, h.until = bytes.Clone(secret), h.secret, h.config.Now().Add(retiredGrace)
+	h.secret, h.retired, h.until = bytes.Clone(secret), h.secret, time.Now().Add(retiredGrace)
 	return true, nil
 }
 
@@ -133,7 +129,7 @@ func (h *Webhook) SetSecret(secret []byte) (changed bool, err error) {
 func (h *Webhook) secrets() [][]byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.retired != nil && h.config.Now().Before(h.until) {
+	if h.retired != nil && time.Now().Before(h.until) {
 		return [][]byte{h.secret, h.retired}
 	}
 	h.retired = nil
@@ -278,7 +274,7 @@ func (h *Webhook) store(ctx context.Context, work Work, delivery string, log *sl
 		log.Info("jobs dropped", "installation", scope.Installation, "repository_id", scope.Repository)
 	}
 	for _, job := range work.Jobs {
-		job.Message.Delivery, job.Message.At = delivery, h.config.Now().UTC()
+		job.Message.Delivery, job.Message.At = delivery, time.Now().UTC()
 		if err := h.config.Queue.Publish(ctx, job.Key, job.Message, delivery); err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -524,52 +525,52 @@ func request(body string) *http.Request {
 
 // After a rotation, the previous secret is accepted for five minutes, and no earlier one.
 func TestSetSecret(t *testing.T) {
-	f := newWebhookFixture(t)
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	f.config.Now = func() time.Time { return now }
-	send := func(secret string) int {
-		mac := hmac.New(sha256.New, []byte(secret))
-		mac.Write([]byte(opened))
-		r, w := request(opened), httptest.NewRecorder()
-		r.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
-		f.ServeHTTP(w, r)
-		return w.Code
-	}
-	set := func(secret string, want bool) {
-		t.Helper()
-		if changed, err := f.SetSecret([]byte(secret)); err != nil || changed != want {
-			t.Fatalf("changed %v, %v", changed, err)
+	synctest.Test(t, func(t *testing.T) {
+		f := newWebhookFixture(t)
+		send := func(secret string) int {
+			mac := hmac.New(sha256.New, []byte(secret))
+			mac.Write([]byte(opened))
+			r, w := request(opened), httptest.NewRecorder()
+			r.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+			f.ServeHTTP(w, r)
+			return w.Code
 		}
-	}
-	expect := func(when string, codes map[string]int) {
-		t.Helper()
-		for secret, code := range codes {
-			if got := send(secret); got != code {
-				t.Errorf("%s: %d, want %d for %q", when, got, code, secret)
+		set := func(secret string, want bool) {
+			t.Helper()
+			if changed, err := f.SetSecret([]byte(secret)); err != nil || changed != want {
+				t.Fatalf("changed %v, %v", changed, err)
 			}
 		}
-	}
-	if _, err := f.SetSecret(nil); !errors.Is(err, ErrNoSecret) {
-		t.Errorf("an empty secret: %v", err)
-	}
-	expect("before", map[string]int{secret: 202, "two": 401, "": 401})
-	set("two", true)
-	expect("at once", map[string]int{secret: 202, "two": 202, "": 401})
-	now = now.Add(retiredGrace - time.Second)
-	set("two", false) // does not extend the grace period
-	expect("just before the end", map[string]int{secret: 202, "two": 202})
-	now = now.Add(time.Second)
-	expect("at the end", map[string]int{secret: 401, "two": 202, "": 401})
-	set("three", true)
-	set("four", true)
-	expect("after two rotations", map[string]int{secret: 401, "two": 401, "three": 202, "four": 202})
-	now = now.Add(-time.Hour) // the clock was wrong
-	set("five", true)
-	now = now.Add(retiredGrace)
-	expect("with another clock", map[string]int{"four": 401, "five": 202})
-	if strings.Contains(f.log.String(), secret) {
-		t.Error("the log has a secret")
-	}
+		expect := func(when string, codes map[string]int) {
+			t.Helper()
+			for secret, code := range codes {
+				if got := send(secret); got != code {
+					t.Errorf("%s: %d, want %d for %q", when, got, code, secret)
+				}
+			}
+		}
+		if _, err := f.SetSecret(nil); !errors.Is(err, ErrNoSecret) {
+			t.Errorf("an empty secret: %v", err)
+		}
+		expect("before", map[string]int{secret: 202, "two": 401, "": 401})
+		set("two", true)
+		expect("at once", map[string]int{secret: 202, "two": 202, "": 401})
+		time.Sleep(retiredGrace - time.Second)
+		set("two", false) // does not extend the grace period
+		expect("just before the end", map[string]int{secret: 202, "two": 202})
+		time.Sleep(time.Second)
+		expect("at the end", map[string]int{secret: 401, "two": 202, "": 401})
+		set("three", true)
+		set("four", true)
+		expect("after two rotations", map[string]int{secret: 401, "two": 401, "three": 202, "four": 202})
+		f.until = f.until.Add(time.Hour) // the clock was wrong
+		set("five", true)
+		time.Sleep(retiredGrace)
+		expect("with another clock", map[string]int{"four": 401, "five": 202})
+		if strings.Contains(f.log.String(), secret) {
+			t.Error("the log has a secret")
+		}
+	})
 }
 
 const opened = `{"action":"opened",` + where + `,"pull_request":{"number":3,"title":"confidential"}}`

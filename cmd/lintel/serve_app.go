@@ -237,7 +237,6 @@ const rotateEvery = 10 * time.Second
 type rotation struct {
 	files []*rotated
 	again <-chan os.Signal // asks for a look at once
-	after func(time.Duration) <-chan time.Time
 	log   *slog.Logger
 }
 
@@ -252,7 +251,7 @@ type rotated struct {
 // rotation returns a rotation of the files that the settings name. The credentials of an App that was registered here
 // have no files.
 func (o *serveOptions) rotation(app *identity, intake *github.Webhook, log *slog.Logger) *rotation {
-	r := &rotation{again: o.again, after: time.After, log: log}
+	r := &rotation{again: o.again, log: log}
 	r.add("LINTEL_GITHUB_PRIVATE_KEY_FILE", o.keyFile, app.client.SetPrivateKey)
 	r.add("LINTEL_GITHUB_WEBHOOK_SECRET_FILE", o.secretFile, intake.SetSecret)
 	if app.signIn != nil {
@@ -276,7 +275,7 @@ func (r *rotation) run(ctx context.Context) {
 			return
 		case <-r.again:
 			r.look(true)
-		case <-r.after(rotateEvery):
+		case <-time.After(rotateEvery):
 			r.look(false)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/github"
@@ -84,29 +85,32 @@ func TestRotation(t *testing.T) {
 
 // A signal is looked at without waiting, the clock without a signal, and both end with the context.
 func TestRotationRuns(t *testing.T) {
-	again, clock := make(chan os.Signal), make(chan time.Time)
-	looked := make(chan struct{})
 	file := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(file, []byte("one"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := &rotation{again: again, log: slog.New(slog.DiscardHandler), after: func(time.Duration) <-chan time.Time {
-		return clock
-	}}
-	r.add("LINTEL_X_FILE", file, func([]byte) (bool, error) { looked <- struct{}{}; return true, nil })
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { r.run(ctx); close(ended) }()
-	again <- os.Interrupt
-	<-looked
-	if err := os.WriteFile(file, []byte("two"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	clock <- time.Time{}
-	clock <- time.Time{}
-	<-looked
-	cancel()
-	<-ended
+	synctest.Test(t, func(t *testing.T) {
+		begun, again, looked := time.Now(), make(chan os.Signal), make(chan struct{})
+		r := &rotation{again: again, log: slog.New(slog.DiscardHandler)}
+		r.add("LINTEL_X_FILE", file, func([]byte) (bool, error) { looked <- struct{}{}; return true, nil })
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { r.run(ctx); close(ended) }()
+		again <- os.Interrupt
+		<-looked
+		if time.Since(begun) > 0 {
+			t.Errorf("the signal waits %s", time.Since(begun))
+		}
+		if err := os.WriteFile(file, []byte("two"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		<-looked
+		if time.Since(begun) != 2*rotateEvery {
+			t.Errorf("a stable content is applied after %s", time.Since(begun))
+		}
+		cancel()
+		<-ended
+	})
 }
 
 // All files of the settings are looked at, and reach what uses them.
