@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Run is a posted check run, with the annotations of all its updates.
@@ -219,11 +221,7 @@ func (s *Server) Runs(fullName string) []Run {
 	if r == nil {
 		return nil
 	}
-	var out []Run
-	for _, run := range r.runs {
-		out = append(out, run.copy())
-	}
-	return out
+	return report.Mapped(r.runs, (*Run).copy)
 }
 
 // copy returns a Run that later updates do not change.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Comment is a posted comment on lines of a pull request.
@@ -105,11 +107,9 @@ func (s *Server) lockedPull(c *call) *pull {
 
 func (s *Server) listFiles(c *call) {
 	if p := s.lockedPull(c); p != nil {
-		out := []object{}
-		for _, f := range s.patches(c.r.Context(), c.repo, p) {
-			out = append(out, object{"filename": f.path, "status": "modified", "patch": f.text})
-		}
-		c.answer(http.StatusOK, page(c, out))
+		c.answer(http.StatusOK, page(c, report.Mapped(s.patches(c.r.Context(), c.repo, p), func(f patch) object {
+			return object{"filename": f.path, "status": "modified", "patch": f.text}
+		})))
 	}
 }
 

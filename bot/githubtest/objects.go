@@ -3,8 +3,11 @@ package githubtest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // These functions return the JSON objects of the API, with only the fields that an App for check runs may read. Names
@@ -123,12 +126,6 @@ func (s *Server) runObject(r *repository, run *Run) object {
 
 // sortedRepos lists the repositories of an installation by id.
 func (s *Server) sortedRepos(i *installation) []*repository {
-	var out []*repository
-	for _, r := range s.repos {
-		if strings.EqualFold(r.owner, i.account) {
-			out = append(out, r)
-		}
-	}
-	slices.SortFunc(out, func(a, b *repository) int { return cmp.Compare(a.id, b.id) })
-	return out
+	byID := slices.SortedFunc(maps.Values(s.repos), func(a, b *repository) int { return cmp.Compare(a.id, b.id) })
+	return report.Kept(byID, func(r *repository) bool { return strings.EqualFold(r.owner, i.account) })
 }

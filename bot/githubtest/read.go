@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // tip returns the commit of a branch; "" if it does not exist.
@@ -23,20 +25,13 @@ func (s *Server) tip(r *repository, branch string) string {
 }
 
 func (s *Server) listInstallations(c *call) {
-	out := []object{}
-	for _, name := range slices.Sorted(maps.Keys(s.installations)) {
-		out = append(out, s.installationObject(s.installations[name]))
-	}
+	names := slices.Sorted(maps.Keys(s.installations))
+	out := report.Mapped(names, func(name string) object { return s.installationObject(s.installations[name]) })
 	c.answer(http.StatusOK, page(c, out))
 }
 
 func (s *Server) listRepos(c *call) {
-	out := []object{}
-	for _, r := range s.sortedRepos(c.token.installation) {
-		if c.token.covers(r) {
-			out = append(out, s.repoObject(r))
-		}
-	}
+	out := report.Mapped(report.Kept(s.sortedRepos(c.token.installation), c.token.covers), s.repoObject)
 	c.answer(http.StatusOK, object{"total_count": len(out), "repository_selection": "all", "repositories": page(c, out)})
 }
 
@@ -76,11 +71,7 @@ func (s *Server) getPull(c *call) {
 
 func (s *Server) listReviews(c *call) {
 	if p := c.pull(); p != nil {
-		out := []object{}
-		for _, v := range p.reviews {
-			out = append(out, reviewObject(v))
-		}
-		c.answer(http.StatusOK, page(c, out))
+		c.answer(http.StatusOK, page(c, report.Mapped(p.reviews, reviewObject)))
 	}
 }
 
