@@ -53,7 +53,7 @@ func (s *Server) pullObject(r *repository, p *pull) object {
 		head, headOwner = s.repoObject(&repository{id: r.id + 1_000_000, owner: p.author, name: r.name}), p.author
 		head["fork"] = true
 	}
-	return object{"id": p.id, "number": p.number, "state": state, "title": p.title, "draft": p.draft,
+	return object{"id": p.id, "number": p.number, "state": state, "title": p.title, "draft": false,
 		"user": userObject(p.author), "created_at": timestamp(p.created), "updated_at": timestamp(p.created),
 		"html_url": fmt.Sprintf("%s/%s/pull/%d", s.http.URL, r.fullName(), p.number),
 		"base": object{"ref": p.baseRef, "sha": s.tip(r, p.baseRef), "label": r.owner + ":" + p.baseRef,

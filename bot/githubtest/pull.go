@@ -16,7 +16,6 @@ type pull struct {
 	title    string
 	author   string
 	open     bool
-	draft    bool
 	baseRef  string
 	headRef  string
 	headSHA  string
@@ -40,8 +39,7 @@ type Pull struct {
 	Base   string // branch; default main
 	Title  string
 	Author string // login; default "alice"
-	Draft  bool
-	Fork   bool // report to the App that the head is in another repository
+	Fork   bool   // report to the App that the head is in another repository
 }
 
 // OpenPull opens a pull request, and sends the webhook pull_request opened. It returns the number.
@@ -61,7 +59,7 @@ func (s *Server) OpenPull(ctx context.Context, fullName string, in Pull) (int, e
 		return 0, err
 	}
 	s.mu.Lock()
-	p := &pull{id: s.id(), number: len(r.pulls) + 1, title: in.Title, author: in.Author, open: true, draft: in.Draft,
+	p := &pull{id: s.id(), number: len(r.pulls) + 1, title: in.Title, author: in.Author, open: true,
 		baseRef: in.Base, headRef: in.Head, headSHA: head, created: s.now(), fromFork: in.Fork}
 	r.pulls = append(r.pulls, p)
 	s.touch()

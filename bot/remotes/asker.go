@@ -1,7 +1,6 @@
 package remotes
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -45,20 +44,19 @@ type hosted struct {
 // time for all fetches, which each fetch reduces.
 func (a *asker) open(kept *remote.Store, asking Request, left *time.Duration) (base, head Fetcher,
 	done func(), err error) {
-	o := a.c.Fetch
-	o.Store, o.Scope = kept, strconv.FormatInt(a.change.Repo.Installation, 10)
-	if o.Policy, err = a.c.Policy.Narrow(asking.Allow); err != nil {
+	policy, err := a.c.Policy.Narrow(asking.Allow)
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	within := *left
 	if asking.Within > 0 {
 		within = min(within, asking.Within)
 	}
-	o.Deadline, o.Timeout = time.Now().Add(within), a.c.Budget/2
-	if since := time.Since(a.change.Since); !a.change.Since.IsZero() && (o.Fresh == 0 || since < o.Fresh) {
-		o.Fresh = max(since, time.Nanosecond) // zero would be the default
+	o := fetch.Options{Store: kept, Scope: strconv.FormatInt(a.change.Repo.Installation, 10), Policy: policy,
+		Deadline: time.Now().Add(within), Timeout: a.c.Budget / 2, Token: a.token, Recheck: recheck}
+	if !a.change.Since.IsZero() {
+		o.Fresh = max(time.Since(a.change.Since), time.Nanosecond) // zero would be the default
 	}
-	o.Token, o.Recheck = a.token, cmp.Or(o.Recheck, recheck)
 	shared, err := fetch.New(o)
 	if err != nil {
 		return nil, nil, nil, err

@@ -40,8 +40,6 @@ type CacheConfig struct {
 	// Budget limits the time for all fetches of one check; a single fetch may take half of it. 0: 5 minutes.
 	Budget time.Duration
 	Log    *slog.Logger // nil: none
-	// Fetch has further options of the fetchers, for tests.
-	Fetch fetch.Options
 }
 
 // Cache opens the stores of installations. It is safe for concurrent use.

@@ -292,7 +292,7 @@ func TestSlowSourceOfPreview(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept.PreviewTime = 300 * time.Millisecond
+	kept.preview = previewTime - 300*time.Millisecond
 	begun, rounds := time.Now(), 0
 	err = kept.Until(t.Context(), func(have *report.Sources) (json.RawMessage, error) {
 		rounds++

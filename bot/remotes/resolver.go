@@ -1,7 +1,6 @@
 package remotes
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,9 +40,6 @@ type Resolver struct {
 	// Defaults returns the address of the repository with the organisation's defaults, empty where it has none; nil: none
 	// has any.
 	Defaults func(ctx context.Context) (string, error)
-
-	// PreviewTime limits the time of all fetches for previews; 0: 90 s, negative: nothing is fetched for them.
-	PreviewTime time.Duration
 
 	lock    remote.Lock
 	results map[remote.Want]remote.Entry // those of lock
@@ -115,11 +111,11 @@ func (s *Resolver) ID() string {
 // maxRounds limits how often a job is repeated. Charts may depend on charts and bases on bases, but not as deeply.
 const maxRounds = 24
 
-// defaultPreviewTime is how long all fetching for previews may take, unless the store is told otherwise, and
-// maxPreviewRounds how often a job is done once more for one: it looks at everything each time.
+// previewTime is how long all fetching for previews may take, and maxPreviewRounds how often a job is done once more for
+// one: it looks at everything each time.
 const (
-	defaultPreviewTime = 90 * time.Second
-	maxPreviewRounds   = 4
+	previewTime      = 90 * time.Second
+	maxPreviewRounds = 4
 )
 
 // maxWants limits the sources of one check or command. Repositories with a thousand releases need a few thousand.
@@ -186,7 +182,7 @@ func (s *Resolver) fetch(ctx context.Context, request remote.Request) (lock remo
 			head = append(head, a.Want)
 		}
 	}
-	within := cmp.Or(s.PreviewTime, defaultPreviewTime) - s.preview
+	within := previewTime - s.preview
 	if within <= 0 || s.rounds == maxPreviewRounds {
 		preview = nil
 	}

@@ -245,12 +245,12 @@ func TestPreviewWants(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		time time.Duration
+		used time.Duration
 		want string
-	}{{"time enough", 0, "[b a]"}, {"none", -1, "[b]"}} {
+	}{{"time enough", 0, "[b a]"}, {"none", previewTime + 1, "[b]"}} {
 		var askings []Request
 		s, _, head, _ := newStore()
-		s.PreviewTime = c.time
+		s.preview = c.used
 		open := s.Open
 		s.Open = func(a Request) (Fetcher, Fetcher, func(), error) {
 			askings = append(askings, a)
@@ -273,7 +273,7 @@ func TestPreviewWants(t *testing.T) {
 			}
 		}
 		for i, a := range askings {
-			if limited := a.Within > 0 && a.Within <= defaultPreviewTime; limited != (i == 1) {
+			if limited := a.Within > 0 && a.Within <= previewTime; limited != (i == 1) {
 				t.Errorf("%s: %d: within %s", c.name, i, a.Within)
 			}
 		}
