@@ -104,7 +104,7 @@ func run(ctx context.Context, out io.Writer, binary, sample, change string) (err
 		}
 		return strings.Split(text, "\n")
 	}
-	printer{out: out, color: colorful(out)}.checkRun(check, fmt.Sprintf("%s #%d", fullName, number), source)
+	printer{out: out, color: colorful()}.checkRun(check, fmt.Sprintf("%s #%d", fullName, number), source)
 	return verify(check, files, hub.Violations())
 }
 

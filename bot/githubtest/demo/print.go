@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/term"
+
 	"github.com/lintel-bot/lintel/bot/githubtest"
 	"github.com/lintel-bot/lintel/checks/output"
 )
@@ -33,14 +35,9 @@ type printer struct {
 	color bool
 }
 
-// colorful reports whether out is a terminal whose user did not disable colors (https://no-color.org).
-func colorful(out io.Writer) bool {
-	f, ok := out.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+// colorful reports whether the output is a terminal whose user did not disable colors (https://no-color.org).
+func colorful() bool {
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd()))
 }
 
 func (p printer) style(code, text string) string {

@@ -25,7 +25,7 @@ const (
 // server is "lintel serve" as a child process with its own data folder.
 type server struct {
 	url  string
-	cmd  *exec.Cmd
+	end  context.CancelFunc // asks it to end
 	dir  string
 	log  bytes.Buffer // to be read when it has ended
 	done chan error
@@ -52,8 +52,10 @@ func startServer(ctx context.Context, binary string, hub *githubtest.Server) (*s
 	if err := os.WriteFile(key, hub.App().PrivateKey, 0o600); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
-	s.cmd = exec.Command(binary, "serve")
-	s.cmd.Env = append(os.Environ(),
+	running, end := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(running, binary, "serve")
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, stopGrace
+	cmd.Env = append(os.Environ(),
 		"LINTEL_LISTEN="+listen,
 		"LINTEL_DATA_DIR="+filepath.Join(s.dir, "data"),
 		"LINTEL_GITHUB_URL="+hub.URL(),
@@ -61,11 +63,8 @@ func startServer(ctx context.Context, binary string, hub *githubtest.Server) (*s
 		"LINTEL_GITHUB_PRIVATE_KEY_FILE="+key,
 		"LINTEL_GITHUB_WEBHOOK_SECRET="+hub.App().Secret,
 	)
-	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
-	if err := s.cmd.Start(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(s.dir))
-	}
-	go func() { s.done <- s.cmd.Wait() }()
+	cmd.Stdout, cmd.Stderr, s.end = &s.log, &s.log, end
+	go func() { s.done <- cmd.Run() }()
 	if err := s.waitReady(ctx); err != nil {
 		err = errors.Join(err, s.stop())
 		return nil, fmt.Errorf("%w\n\nlintel serve logged:\n%s", err, bytes.TrimSpace(s.log.Bytes()))
@@ -111,19 +110,13 @@ func (s *server) waitReady(ctx context.Context) error {
 
 // stop ends the program, by a kill if necessary, and removes its data.
 func (s *server) stop() error {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	timer := time.NewTimer(stopGrace)
-	defer timer.Stop()
-	var err error
-	select {
-	case err = <-s.done:
-		if err != nil {
-			err = fmt.Errorf("lintel serve ended with %w", err)
-		}
-	case <-timer.C:
-		_ = s.cmd.Process.Kill()
-		<-s.done
-		err = fmt.Errorf("lintel serve did not end within %s", stopGrace)
+	s.end()
+	err := <-s.done
+	if errors.Is(err, context.Canceled) { // it ended well, as it was asked to
+		err = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("lintel serve ended with %w", err)
 	}
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
