@@ -101,8 +101,9 @@ func (a *answers) find(view review.View, one *review.Answer) {
 
 func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewer {
 	d := rules.decision
-	v := review.By(rules.Ruleset, builtin.For(builtin.FactsOf(rules.Settings, pairs.declared)), change.User, pairs.declared,
-		d.Effective)
+	checks := builtin.For(builtin.FactsOf(rules.Settings, pairs.declared))
+	v := review.By(rules.Ruleset, checks, change.User, pairs.declared, d.Effective)
+	pairs.declared.Received = builtin.ReceivedIn(checks)
 	if v.Clusters = pairs.declared.Clusters; v.Clusters != nil {
 		type key struct {
 			file     string

@@ -151,6 +151,16 @@ func Received(ctx context.Context, checks []Check, p *diff.Pair) *diff.Pair {
 	return &out
 }
 
+// ReceivedIn returns what gives custom resources the defaults of their definitions, for declared.Objects.Received.
+func ReceivedIn(checks []Check) func(context.Context, admission.Object) admission.Object {
+	if len(checks) == 0 || checks[0].apis == nil {
+		return nil
+	}
+	return func(ctx context.Context, o admission.Object) admission.Object {
+		return checks[0].apis.asOf(ctx).Schemas.Received(ctx, o)
+	}
+}
+
 // plugins returns the admission plugins for an object of a root, on a cluster as of the change or as before it.
 func (f *apiFacts) plugins(ctx context.Context, o admission.Object, root roots.Root, now bool) apiserver.Plugins {
 	if f.cluster == nil {

@@ -68,6 +68,19 @@ func (d *Objects) Since(tip, fork *Objects, touched []roots.Root) {
 // one group differ, the object is unknown. For inherited policies the organisation's files answer first. The
 // repository's settings do not answer them, since no cluster confirms what these files declare.
 func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
+	object, ok := d.get(ctx, group, kind, namespace, name)
+	if ok && d.isCustom(group) {
+		object = d.Received(ctx, object)
+	}
+	return object, ok
+}
+
+// isCustom reports whether the objects of a group are custom resources, and Received is set.
+func (d *Objects) isCustom(group string) bool {
+	return d.Received != nil && group != "" && !kinds.OfKubernetes(group)
+}
+
+func (d *Objects) get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
 	a, asked := d.asking(ctx), ask(group, kind, namespace, name)
 	if d.unread(ctx, a, group, kind, name) || a.isCreated(admission.Identity{Group: group, Kind: kind, Namespace: namespace, Name: name}) {
 		return nil, false
@@ -123,38 +136,14 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 // searched releases.
 type finder func(v *view, after bool) (found []entry, blind []Blind, looked bool)
 
-// created returns a Namespace as the API server creates it where nothing gives it labels: the earlier state of one that the
-// change adds. A rule that its own labels would let pass is asked about it, too.
-func created(name string) admission.Object {
-	return admission.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name,
-		"labels": map[string]any{"kubernetes.io/metadata.name": name}}}
-}
-
-// inUse reports whether one of some roots may have an object in a namespace, which then exists: it is deployed to the
-// namespace, or the change affects it and it has such an object or does not render completely.
-func (d *Objects) inUse(ctx context.Context, namespace string, in func(roots.Root) bool) bool {
-	if slices.ContainsFunc(d.set.Into(namespace), in) {
-		return true
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	list := slices.DeleteFunc(slices.Collect(maps.Keys(d.touched)), func(r roots.Root) bool { return !d.set.Has(r) || !in(r) })
-	d.render(ctx, list)
-	return ctx.Err() != nil || slices.ContainsFunc(list, func(root roots.Root) bool {
-		for id := range d.namesOf(root) {
-			if id.Namespace == namespace {
-				return true
-			}
-		}
-		return len(d.unseen[root]) > 0
-	})
-}
-
 // List implements admission.Cluster. The list is unknown if one of its objects is, or if a release may have more
 // objects.
 func (d *Objects) List(ctx context.Context, group, kind, namespace string) []admission.Object {
 	list, _ := d.list(ctx, group, kind, namespace)
-	return list
+	if !d.isCustom(group) {
+		return list
+	}
+	return report.Mapped(list, func(o admission.Object) admission.Object { return d.Received(ctx, o) })
 }
 
 // list returns the list. none says that certainly nothing declares an object of it: it is not only unknown.

@@ -2,6 +2,7 @@ package declared
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/diff"
@@ -71,4 +72,31 @@ func (d *Objects) Exists(ctx context.Context, p *diff.Pair, used bool) bool {
 		})
 	}
 	return d.tip.inUse(ctx, name, shares)
+}
+
+// created returns a Namespace as the API server creates it where nothing gives it labels: the earlier state of one that the
+// change adds. A rule that its own labels would let pass is asked about it, too.
+func created(name string) admission.Object {
+	return admission.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name,
+		"labels": map[string]any{"kubernetes.io/metadata.name": name}}}
+}
+
+// inUse reports whether one of some roots may have an object in a namespace, which then exists: it is deployed to the
+// namespace, or the change affects it and it has such an object or does not render completely.
+func (d *Objects) inUse(ctx context.Context, namespace string, in func(roots.Root) bool) bool {
+	if slices.ContainsFunc(d.set.Into(namespace), in) {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := slices.DeleteFunc(slices.Collect(maps.Keys(d.touched)), func(r roots.Root) bool { return !d.set.Has(r) || !in(r) })
+	d.render(ctx, list)
+	return ctx.Err() != nil || slices.ContainsFunc(list, func(root roots.Root) bool {
+		for id := range d.namesOf(root) {
+			if id.Namespace == namespace {
+				return true
+			}
+		}
+		return len(d.unseen[root]) > 0
+	})
 }
