@@ -6,7 +6,9 @@ package apiserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -186,11 +188,38 @@ func read(gvk apischema.GroupVersionKind, object map[string]any) (runtime.Object
 	if err != nil {
 		return nil, err
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, written); err != nil {
+	if isWide(object) { // the converter cuts off what does not fit
+		data, err := json.Marshal(object)
+		if err != nil {
+			return nil, err
+		}
+		if written, _, err = legacyscheme.Codecs.UniversalDeserializer().Decode(data, &gvk, nil); err != nil {
+			return nil, err
+		}
+	} else if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, written); err != nil {
 		return nil, err
 	}
 	legacyscheme.Scheme.Default(written)
 	return legacyscheme.Scheme.UnsafeConvertToVersion(written, runtime.InternalGroupVersioner)
+}
+
+// isWide reports whether a value contains a number that has more than 32 bits.
+func isWide(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, field := range v {
+			if isWide(field) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, isWide)
+	case int64:
+		return v != int64(int32(v))
+	case float64:
+		return math.Abs(v) > math.MaxInt32
+	}
+	return false
 }
 
 // admitted returns the old object as the cluster has it; nil if there is none or if the API server would reject it.
