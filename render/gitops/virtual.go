@@ -100,8 +100,8 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 		if len(list) != 1 || list[0].Kind != yaml.MappingNode {
 			return nil, nil // the build reports what is wrong with it
 		}
-		v.keep(data)
 		root, current = list[0], fieldOfNode(file, list[0])
+		v.keep(data, root)
 	}
 	current, changed, problems := d.Overrides.apply(current, func(dir string) bool {
 		clean, ok := tree.Clean(path.Join(d.Path, dir))
@@ -137,72 +137,41 @@ func documents(t Tree, file string, limits Limits) (data []byte, list []*yaml.No
 	return nil, nil, &Problem{Error: *e, Cause: Broken}
 }
 
-// keep starts with a file's own lines.
-func (v *Virtual) keep(data []byte) {
-	text := strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
-	for i := range strings.Count(text, "\n") + 1 {
-		v.Written = append(v.Written, Line{At: Position{Path: v.Path, Line: i + 1}})
+// keep starts with the lines of a document of a file.
+func (v *Virtual) keep(data []byte, root *yaml.Node) {
+	document, before := doc.DocumentAt(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), root.Line)
+	v.Data = append(bytes.TrimSuffix(document, []byte("\n")), '\n')
+	for i := range bytes.Count(v.Data, []byte("\n")) {
+		v.Written = append(v.Written, Line{At: Position{Path: v.Path, Line: before + i + 1}})
 	}
-	v.Data = []byte(text + "\n")
 }
 
 // remove deletes the lines of some fields from the text, so that they can be written again at the end. Other lines are
 // unchanged. It returns false where the style of the text does not allow this.
 func (v *Virtual) remove(root *yaml.Node, keys []string) bool {
-	if root.Style&yaml.FlowStyle != 0 || root.Column != 1 {
+	if doc.IsFlow(root) || root.Column != 1 {
 		return false
 	}
-	all := strings.SplitAfter(strings.TrimSuffix(string(v.Data), "\n"), "\n")
-	end := len(all)
-	for i, text := range all {
-		if i+1 > root.Line && (strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...")) &&
-			strings.TrimRight(text, " \r\n") != "" && !insideScalar(root, i+1) {
-			end = i // what follows is another document
-			break
+	editor := doc.NewEditor(v.Data)
+	editor.KeepLines = true // so that it is known which lines are left
+	edit := editor.Edit(editor.Document(0))
+	for _, key := range keys {
+		if _, value := doc.Field(root, key); value != nil {
+			edit.Remove(doc.Pointer(key), false)
 		}
 	}
-	drop := map[int]bool{}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		key := root.Content[i]
-		if key.Tag == "!!merge" {
-			return false
-		}
-		if !slices.Contains(keys, key.Value) {
-			continue
-		}
-		last := end
-		if i+2 < len(root.Content) {
-			last = root.Content[i+2].Line - 1
-		}
-		if last < key.Line || anchored(root.Content[i+1]) {
-			return false
-		}
-		for n := key.Line; n <= last; n++ {
-			drop[n] = true
+	left, err := editor.Apply(edit)
+	if err != nil {
+		return false
+	}
+	before, all := slices.Collect(bytes.Lines(v.Data)), v.Written
+	v.Data, v.Written = nil, nil
+	for i, text := range slices.Collect(bytes.Lines(left)) {
+		if len(text) > 1 || len(before[i]) == 1 {
+			v.Data, v.Written = append(v.Data, text...), append(v.Written, all[i])
 		}
 	}
-	var data strings.Builder
-	var lines []Line
-	for i, text := range all {
-		if i < end && !drop[i+1] {
-			data.WriteString(strings.TrimSuffix(text, "\n") + "\n")
-			lines = append(lines, v.Written[i])
-		}
-	}
-	v.Data, v.Written = []byte(data.String()), lines
 	return true
-}
-
-// insideScalar reports whether a line is part of a multi-line text.
-func insideScalar(n *yaml.Node, number int) bool {
-	if n.Kind == yaml.ScalarNode {
-		return n.Line < number && number <= n.Line+strings.Count(n.Value, "\n")+1 && strings.Contains(n.Value, "\n")
-	}
-	return slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return insideScalar(c, number) })
-}
-
-func anchored(n *yaml.Node) bool {
-	return n.Anchor != "" || n.Kind != yaml.AliasNode && slices.ContainsFunc(n.Content, anchored)
 }
 
 // Below returns the file with a prefix added to its path and to places in it.

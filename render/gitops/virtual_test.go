@@ -182,6 +182,8 @@ func TestEditOtherStyles(t *testing.T) {
 		"flow":      `{"resources": ["deploy.yaml"], "namePrefix": "old-"}`,
 		"indented":  "  namePrefix: old-\n  resources: [deploy.yaml]\n",
 		"separated": "---\nnamePrefix: old-\nresources: [deploy.yaml]\n...\n",
+		"followed":  "# a\nnamePrefix: old- # b\n# c\nresources: [deploy.yaml]\n--- # d\n# e\n",
+		"last":      "resources: [deploy.yaml]\nnamePrefix: &unused\n  old-\n",
 		"CRLF":      "namePrefix: old-\r\nresources:\r\n- deploy.yaml\r\n",
 		"anchored":  "namePrefix: &p old-\nnameSuffix: *p\nresources: [deploy.yaml]\n",
 		"merged":    "<<: {namePrefix: old-}\nresources: [deploy.yaml]\n",
