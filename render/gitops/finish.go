@@ -189,41 +189,17 @@ func (f *finisher) scalar(n *yaml.Node, pointer string) {
 	f.writes = append(f.writes, w)
 }
 
-// become gives a node another value, and keeps its line and column.
+// become gives a node another value. It keeps its line and column, and the quotes of a text.
 func become(n *yaml.Node, v any) {
-	old := *n
-	fresh := func(v any) *yaml.Node {
-		c := &yaml.Node{Line: old.Line, Column: old.Column}
-		become(c, v)
-		return c
+	const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+	now := nodeOf(v)
+	for c := range doc.Nodes(now) {
+		c.Line, c.Column = n.Line, n.Column
 	}
-	n.Alias, n.Content, n.Value, n.Style = nil, nil, "", 0
-	switch v := v.(type) {
-	case map[string]any:
-		n.Kind, n.Tag = yaml.MappingNode, "!!map"
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			n.Content = append(n.Content, fresh(k), fresh(v[k]))
-		}
-	case []any:
-		n.Kind, n.Tag = yaml.SequenceNode, "!!seq"
-		for _, item := range v {
-			n.Content = append(n.Content, fresh(item))
-		}
-	case string:
-		n.Kind, n.Tag, n.Value, n.Style = yaml.ScalarNode, "!!str", v, old.Style&^yaml.FlowStyle
-		if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
-			n.Style = yaml.DoubleQuotedStyle // otherwise it may be read as a number
-		}
-	case json.Number:
-		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!int", v.String()
-		if strings.ContainsAny(n.Value, ".eE") {
-			n.Tag = "!!float"
-		}
-	case bool:
-		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!bool", strconv.FormatBool(v)
-	default:
-		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!null", "null"
+	if now.Tag == "!!str" && n.Style&quoted != 0 {
+		now.Style = n.Style
 	}
+	n.Kind, n.Style, n.Tag, n.Value, n.Alias, n.Content = now.Kind, now.Style, now.Tag, now.Value, nil, now.Content
 }
 
 // child returns the map at a key. It adds one where the key is missing, and returns nil where the value is not a map.
@@ -246,9 +222,7 @@ func put(n *yaml.Node, key string, v *yaml.Node) {
 			return
 		}
 	}
-	k := &yaml.Node{}
-	become(k, key)
-	n.Content = append(n.Content, k, v)
+	n.Content = append(n.Content, nodeOf(key), v)
 }
 
 func (f *finisher) metadata(resource *yaml.Node, key string, values map[string]Value) {
@@ -270,9 +244,7 @@ func (f *finisher) metadata(resource *yaml.Node, key string, values map[string]V
 }
 
 func (f *finisher) set(m *yaml.Node, name, text string, w Write) {
-	v := &yaml.Node{}
-	become(v, text)
-	put(m, name, v)
+	put(m, name, nodeOf(text))
 	f.writes = append(f.writes, w)
 }
 

@@ -5,9 +5,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -196,7 +198,7 @@ func (v *Virtual) append(f *field, keys []string) error {
 	}
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, key := range keys {
-		n.Content = append(n.Content, scalarNode(key), f.Fields[key].node())
+		n.Content = append(n.Content, nodeOf(key), nodeOf(f.Fields[key].plain()))
 	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
@@ -215,42 +217,42 @@ func (v *Virtual) append(f *field, keys []string) error {
 	return nil
 }
 
-// node returns a value as YAML.
-func (f *field) node() *yaml.Node {
-	switch {
-	case f != nil && f.Fields != nil:
-		n := &yaml.Node{Kind: yaml.MappingNode}
-		for _, k := range slices.Sorted(slices.Values(f.Keys)) {
-			n.Content = append(n.Content, scalarNode(k), f.Fields[k].node())
-		}
-		return n
-	case f != nil && f.List:
-		n := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, item := range f.Items {
-			n.Content = append(n.Content, item.node())
-		}
-		return n
-	}
-	return scalarNode(f.plain())
-}
-
 // plainText matches texts that no YAML parser takes for another type. yaml.v3 itself quotes true, false and null.
 var plainText = regexp.MustCompile(`\A[A-Za-z][A-Za-z0-9_/-]{3,63}\z`)
 
-func scalarNode(v any) *yaml.Node {
-	text, ok := v.(string)
-	if !ok {
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: cmp.Or(doc.Spell(v), "null")}
-	}
-	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.ToValidUTF8(text, "\ufffd"),
-		Style: yaml.DoubleQuotedStyle}
-	strange := func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }
-	switch {
-	case plainText.MatchString(text):
-		n.Style = 0
-	case strings.Contains(strings.TrimRight(text, "\n"), "\n") && !strings.ContainsFunc(text, strange) &&
-		!strings.HasPrefix(strings.TrimLeft(text, " \n"), "\t"): // a block scalar would not preserve such a text
-		n.Style = yaml.LiteralStyle
+// nodeOf returns a JSON value as YAML, which every parser reads as this value.
+func nodeOf(v any) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode}
+	switch v := v.(type) {
+	case map[string]any:
+		n.Kind, n.Tag = yaml.MappingNode, "!!map"
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			n.Content = append(n.Content, nodeOf(k), nodeOf(v[k]))
+		}
+	case []any:
+		n.Kind, n.Tag = yaml.SequenceNode, "!!seq"
+		for _, item := range v {
+			n.Content = append(n.Content, nodeOf(item))
+		}
+	case string:
+		n.Tag, n.Value, n.Style = "!!str", strings.ToValidUTF8(v, "\ufffd"), yaml.DoubleQuotedStyle
+		strange := func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }
+		switch {
+		case plainText.MatchString(v):
+			n.Style = 0
+		case strings.Contains(strings.TrimRight(v, "\n"), "\n") && !strings.ContainsFunc(v, strange) &&
+			!strings.HasPrefix(strings.TrimLeft(v, " \n"), "\t"): // a block scalar would not preserve such a text
+			n.Style = yaml.LiteralStyle
+		}
+	case bool:
+		n.Tag, n.Value = "!!bool", strconv.FormatBool(v)
+	case nil:
+		n.Tag, n.Value = "!!null", "null"
+	default: // a number
+		n.Tag, n.Value = "!!int", fmt.Sprint(v)
+		if strings.ContainsAny(n.Value, ".eE") {
+			n.Tag = "!!float"
+		}
 	}
 	return n
 }
