@@ -15,18 +15,16 @@ func (s *transformation) generators(l *Layer, items []*item) []*item {
 	_, options := doc.Field(l.File.Node, "generatorOptions")
 	for _, role := range []string{"configMapGenerator", "secretGenerator"} {
 		for _, n := range doc.Items(l.File.Node, role) {
-			s.step++
 			items = s.generate(config{layer: l, path: l.File.Path, node: n, role: role}, options, items)
 		}
 	}
 	for _, d := range s.plugins(l, "generators") {
-		s.step++
 		c := config{layer: l, path: d.path, node: d.node, role: "generators"}
 		switch doc.Text(d.node, "kind") {
 		case "ConfigMapGenerator", "SecretGenerator":
 			items = s.generate(c, nil, items)
 		case "IAMPolicyGenerator":
-			items = append(items, s.policy(c))
+			items = append(items, c.policy())
 		}
 	}
 	return items
@@ -34,20 +32,20 @@ func (s *transformation) generators(l *Layer, items []*item) []*item {
 
 // policy makes the ServiceAccount of an IAMPolicyGenerator
 // (https://github.com/kubernetes-sigs/kustomize/tree/master/plugin/builtin).
-func (s *transformation) policy(c config) *item {
+func (c config) policy() *item {
 	_, account := doc.Field(c.node, "kubernetesService")
 	_, cloud := doc.Field(c.node, "serviceAccount")
-	whole := s.whole(c)
+	whole := c.whole()
 	root := mapValue(whole)
 	root.put("apiVersion", scalarValue("v1", whole))
 	root.put("kind", scalarValue("ServiceAccount", whole))
 	for _, name := range []string{"name", "namespace"} {
 		if _, n := doc.Field(account, name); n != nil {
-			root.ensure(whole, "metadata").put(name, scalarValue(n.Value, s.mark(c, n)))
+			root.ensure(whole, "metadata").put(name, scalarValue(n.Value, c.mark(n)))
 		}
 	}
 	if _, n := doc.Field(cloud, "name"); n != nil {
-		v := scalarValue("", s.mark(c, n))
+		v := scalarValue("", c.mark(n))
 		v.approximate = true
 		root.ensure(whole, "metadata", "annotations").put("iam.gke.io/gcp-service-account", v)
 	}
@@ -61,7 +59,7 @@ func (s *transformation) generate(c config, global *yaml.Node, items []*item) []
 	if c.role == "secretGenerator" || doc.Text(c.node, "kind") == "SecretGenerator" {
 		kind = "Secret"
 	}
-	whole := s.whole(c)
+	whole := c.whole()
 	root := mapValue(whole)
 	root.put("apiVersion", scalarValue("v1", whole))
 	root.put("kind", scalarValue(kind, whole))
@@ -72,18 +70,18 @@ func (s *transformation) generate(c config, global *yaml.Node, items []*item) []
 	meta := root.ensure(whole, "metadata")
 	for _, name := range []string{"name", "namespace"} {
 		if _, n := doc.Field(names, name); n != nil && n.Value != "" {
-			meta.put(name, scalarValue(n.Value, s.mark(c, n)))
+			meta.put(name, scalarValue(n.Value, c.mark(n)))
 		}
 	}
 	if kind == "Secret" {
 		root.put("type", scalarValue("Opaque", whole))
 		if _, n := doc.Field(c.node, "type"); n != nil && n.Value != "" {
-			root.put("type", scalarValue(n.Value, s.mark(c, n)))
+			root.put("type", scalarValue(n.Value, c.mark(n)))
 		}
 	}
 	_, own := doc.Field(c.node, "options")
-	s.generatorOptions(c, global, "generatorOptions", c.layer.File.Path, root)
-	s.generatorOptions(c, own, "options", c.path, root)
+	generatorOptions(global, "generatorOptions", c.layer.File.Path, root)
+	generatorOptions(own, "options", c.path, root)
 	s.generatorData(c, root, kind)
 	made := newItem(root, nil)
 	behavior := doc.Text(c.node, "behavior")
@@ -153,19 +151,19 @@ func mergeData(old, made *value) {
 	}
 }
 
-func (s *transformation) generatorOptions(c config, options *yaml.Node, role, file string, root *value) {
+func generatorOptions(options *yaml.Node, role, file string, root *value) {
+	w := mark{path: file, how: Writer, role: role}
 	for _, holder := range []string{"labels", "annotations"} {
 		key, pairs := doc.Field(options, holder)
 		if pairs == nil || pairs.Kind != yaml.MappingNode {
 			continue
 		}
-		w := writer{path: file, how: Writer, role: role, step: s.step}
 		for _, f := range w.value(pairs, key).fields {
-			root.ensure(w.mark(key), "metadata", holder).set(f.key, f.value)
+			root.ensure(w.on(key), "metadata", holder).set(f.key, f.value)
 		}
 	}
 	if _, n := doc.Field(options, "immutable"); n != nil {
-		root.put("immutable", scalarValue(n.Value, mark{path: file, node: n, how: Writer, role: role, step: s.step}))
+		root.put("immutable", scalarValue(n.Value, w.on(n)))
 	}
 }
 
@@ -177,7 +175,7 @@ func (s *transformation) generatorData(c config, root *value, kind string) {
 		if kind == "Secret" {
 			v.text = base64.StdEncoding.EncodeToString([]byte(text))
 		}
-		root.ensure(s.whole(c), holder).put(key, v)
+		root.ensure(c.whole(), holder).put(key, v)
 	}
 	envs := doc.Items(c.node, "envs")
 	if _, env := doc.Field(c.node, "env"); env != nil && env.Value != "" {
@@ -189,13 +187,13 @@ func (s *transformation) generatorData(c config, root *value, kind string) {
 			line = strings.TrimLeft(strings.TrimPrefix(line, "\ufeff"), " \t")
 			key, text, _ := strings.Cut(line, "=")
 			if line != "" && !strings.HasPrefix(line, "#") {
-				add("data", key, text, mark{path: name, line: i + 1, end: i + 1, how: Writer, role: c.role, step: s.step})
+				add("data", key, text, mark{path: name, line: i + 1, end: i + 1, how: Writer, role: c.role})
 			}
 		}
 	}
 	for _, literal := range doc.Items(c.node, "literals") {
 		if key, text, ok := strings.Cut(literal.Value, "="); ok {
-			add("data", key, strings.Trim(text, `"'`), s.mark(c, literal))
+			add("data", key, strings.Trim(text, `"'`), c.mark(literal))
 		}
 	}
 	for _, f := range doc.Items(c.node, "files") {
@@ -205,7 +203,7 @@ func (s *transformation) generatorData(c config, root *value, kind string) {
 		}
 		name = c.layer.sibling(name)
 		lines := s.b.text(name).lines
-		by := mark{path: name, line: 1, end: max(1, len(lines)-1), how: Writer, role: c.role, step: s.step}
+		by := mark{path: name, line: 1, end: max(1, len(lines)-1), how: Writer, role: c.role}
 		holder := "data"
 		if kind == "ConfigMap" && s.b.text(name).binary {
 			holder = "binaryData"

@@ -17,7 +17,7 @@ func parse(t *testing.T, text string) *value {
 	if err != nil || len(docs) != 1 {
 		t.Fatalf("%q: %v", text, err)
 	}
-	return writer{path: "test.yaml"}.value(docs[0], nil)
+	return mark{path: "test.yaml"}.value(docs[0], nil)
 }
 
 // plain returns a value without its marks.
@@ -109,7 +109,7 @@ func TestJSONPatchOperations(t *testing.T) {
 				t.Fatal(err)
 			}
 			i := newItem(parse(t, base), nil)
-			(&transformation{}).operations(writer{path: "patch.yaml"}, docs[0], i)
+			(&transformation{}).operations(mark{path: "patch.yaml"}, docs[0], i)
 			if got, want := printed(t, i.root), printed(t, parse(t, c.want)); got != want {
 				t.Errorf("got\n%swant\n%s", got, want)
 			}

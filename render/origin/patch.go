@@ -31,7 +31,7 @@ func (s *transformation) patchWith(c config, inline *yaml.Node, file string, tar
 		if d.node.Kind == yaml.SequenceNode {
 			for _, i := range selected(target, items) {
 				i.remember()
-				s.operations(writer{path: d.path, how: Writer, role: "patch", step: s.step}, d.node, i)
+				s.operations(mark{path: d.path, how: Writer, role: "patch"}, d.node, i)
 				i.remember()
 			}
 			continue
@@ -58,7 +58,7 @@ func (s *transformation) merge(c config, d document, target *yaml.Node, items []
 	if d.node.Kind != yaml.MappingNode {
 		return items
 	}
-	w := writer{path: d.path, how: Writer, role: "patch", step: s.step}
+	w := mark{path: d.path, how: Writer, role: "patch"}
 	var chosen []*item
 	if target != nil {
 		chosen = selected(target, items)
@@ -239,7 +239,7 @@ func strip(v *value) *value {
 }
 
 // operations runs a JSON patch (RFC 6902) on a resource.
-func (s *transformation) operations(w writer, patch *yaml.Node, i *item) {
+func (s *transformation) operations(w mark, patch *yaml.Node, i *item) {
 	if i.shares { // kustomize prints the resource and parses it again
 		i.root, i.shares = i.root.clone(), false
 	}

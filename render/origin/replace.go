@@ -58,7 +58,7 @@ func (s *transformation) replaceOne(c config, items []*item) {
 			}
 			i.remember()
 			for _, p := range paths {
-				s.assign(i.root, splitPath(p.Value), from, options, s.mark(c, p))
+				s.assign(i.root, splitPath(p.Value), from, options, c.mark(p))
 			}
 			i.remember()
 		}
@@ -68,7 +68,7 @@ func (s *transformation) replaceOne(c config, items []*item) {
 // replacementSource returns the value that a replacement copies, with the mark of the replacement.
 func (s *transformation) replacementSource(c config, items []*item) *value {
 	if _, literal := doc.Field(c.node, "sourceValue"); literal != nil {
-		return scalarValue(literal.Value, s.mark(c, literal))
+		return scalarValue(literal.Value, c.mark(literal))
 	}
 	_, from := doc.Field(c.node, "source")
 	if from == nil {
@@ -96,9 +96,9 @@ func (s *transformation) replacementSource(c config, items []*item) *value {
 	if v.kind == yaml.ScalarNode && v.by.known() {
 		v.pieces = slices.Clone(v.parts())
 		for k := range v.pieces {
-			s.read(c, &v.pieces[k].by)
+			c.read(&v.pieces[k].by)
 		}
-		if s.read(c, &v.by); len(v.pieces) == 1 {
+		if c.read(&v.by); len(v.pieces) == 1 {
 			v.by, v.pieces = v.pieces[0].by, nil
 		}
 	}
@@ -106,7 +106,7 @@ func (s *transformation) replacementSource(c config, items []*item) *value {
 }
 
 // read changes the mark of a value to that of the replacement that reads it.
-func (s *transformation) read(c config, by *mark) { by.how, by.role, by.step = Writer, c.role, s.step }
+func (c config) read(by *mark) { by.how, by.role = Writer, c.role }
 
 // selectedExactly returns the item that a replacement's source selects, without regular expressions.
 func selectedExactly(from *yaml.Node, items []*item) *item {
@@ -314,7 +314,6 @@ func (s *transformation) resolveVars(items []*item, specs []fieldSpec) {
 	if len(s.vars) == 0 {
 		return
 	}
-	s.step++
 	for _, i := range items {
 		for _, f := range specs {
 			f.apply(i, 0, mark{}, func(v *value) {
@@ -347,7 +346,7 @@ func (s *transformation) resolveVar(v *value) {
 			continue
 		}
 		by := found[0].by
-		by.how, by.role, by.step = Writer, "vars", s.step
+		by.how, by.role = Writer, "vars"
 		if v.text == reference {
 			v.write(found[0].text, by)
 		} else {

@@ -19,7 +19,6 @@ const maxValues = 1_500_000
 type transformation struct {
 	b        *Build
 	defaults specs
-	step     int
 	copied   int
 	vars     []variable
 }
@@ -93,8 +92,7 @@ func (s *transformation) layer(l *Layer, items []*item, custom specs) []*item {
 			custom.add(below)
 			continue
 		}
-		s.step++
-		w := writer{path: part.Path, how: Search, role: "manifest", step: s.step}
+		w := mark{path: part.Path, how: Search, role: "manifest"}
 		for _, n := range s.b.parsed(part.Path) {
 			if n.Kind == yaml.MappingNode && s.room() {
 				items = append(items, newItem(s.made(w.value(n, nil)), &document{part.Path, n}))
@@ -125,13 +123,13 @@ func (c config) with(n *yaml.Node) config { c.key, c.node = nil, n; return c }
 // field returns the part of the configuration in a field. Its node is nil where there is none.
 func (c config) field(name string) config { c.key, c.node = doc.Field(c.node, name); return c }
 
-func (s *transformation) mark(c config, n *yaml.Node) mark {
-	return mark{path: c.path, node: n, how: Writer, role: c.role, step: s.step}
+func (c config) mark(n *yaml.Node) mark {
+	return mark{path: c.path, node: n, how: Writer, role: c.role}
 }
 
 // whole returns the mark for values without a place of their own in an entry: the entry as a whole.
-func (s *transformation) whole(c config) mark {
-	return mark{path: c.path, line: c.node.Line, end: c.node.Line, how: Writer, role: c.role, step: s.step}
+func (c config) whole() mark {
+	return mark{path: c.path, line: c.node.Line, end: c.node.Line, how: Writer, role: c.role}
 }
 
 // room reports whether more values may be simulated.
@@ -149,13 +147,11 @@ func (s *transformation) transform(l *Layer, items []*item, custom specs) []*ite
 	specs := func(step string) []fieldSpec { return union(s.defaults[step], custom[step]) }
 	each := func(name, role string, do func(config)) {
 		for _, n := range doc.Items(c.node, name) {
-			s.step++
 			do(config{layer: l, path: c.path, node: n, role: role})
 		}
 	}
 	one := func(name string, do func(config)) {
 		if key, n := doc.Field(c.node, name); n != nil {
-			s.step++
 			do(config{layer: l, path: c.path, key: key, node: n, role: name})
 		}
 	}
@@ -174,7 +170,6 @@ func (s *transformation) transform(l *Layer, items []*item, custom specs) []*ite
 	}
 	each("replacements", "replacements", func(c config) { s.replacement(c, items) })
 	for _, d := range s.plugins(l, "transformers") {
-		s.step++
 		items = s.transformer(config{layer: l, path: d.path, node: d.node, role: "transformers"}, items)
 	}
 	return items

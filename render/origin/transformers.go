@@ -26,7 +26,7 @@ func (s *transformation) namespace(c config, o namespacing, items []*item) {
 	if name == "" {
 		return
 	}
-	by := s.mark(c, c.node)
+	by := c.mark(c.node)
 	set := func(v *value) {
 		if v.kind == yaml.ScalarNode && (!o.unsetOnly || v.text == "" || v.null) {
 			v.write(name, by)
@@ -66,7 +66,7 @@ func (s *transformation) affix(c config, specs []fieldSpec, prefix bool, items [
 	if c.node.Value == "" {
 		return
 	}
-	by := s.mark(c, c.node)
+	by := c.mark(c.node)
 	own := []piece{{c.node.Value, by}}
 	add := func(v *value) {
 		if prefix {
@@ -114,7 +114,7 @@ func (s *transformation) pairs(c config, specs []fieldSpec, items []*item) {
 	}
 	for k := 0; k+1 < len(n.Content); k += 2 {
 		key, to := n.Content[k].Value, doc.Deref(n.Content[k+1])
-		by, made := s.mark(c, to), s.mark(c, c.key)
+		by, made := c.mark(to), c.mark(c.key)
 		for _, i := range items {
 			// Kustomize puts the same node into all fields that lack the key, so who writes one of them later writes them all.
 			shared := scalarValue(to.Value, by)
@@ -139,8 +139,7 @@ func (s *transformation) pairs(c config, specs []fieldSpec, items []*item) {
 func (s *transformation) metadata(items []*item) {
 	l := s.b.root
 	for _, entry := range doc.Items(l.File.Node, "buildMetadata") {
-		s.step++
-		by := s.mark(config{layer: l, path: l.File.Path, role: "buildMetadata"}, entry)
+		by := config{layer: l, path: l.File.Path, role: "buildMetadata"}.mark(entry)
 		path, ok := map[string][]string{
 			"managedByLabel":         {"labels", "app.kubernetes.io/managed-by"},
 			"originAnnotations":      {"annotations", "config.kubernetes.io/origin"},
@@ -161,7 +160,7 @@ func (s *transformation) replicas(c config, specs []fieldSpec, items []*item) {
 	if n == nil {
 		return
 	}
-	by, name := s.mark(c, n), doc.Text(c.node, "name")
+	by, name := c.mark(n), doc.Text(c.node, "name")
 	for _, f := range specs {
 		for _, i := range items {
 			if i.id().name == name && f.selects(i.id()) ||
@@ -232,7 +231,7 @@ func (s *transformation) image(c config, v *value) (pieces []piece, by mark) {
 	}
 	entry := func(field, sign string) []piece {
 		if _, n := doc.Field(c.node, field); n != nil && n.Value != "" {
-			by = s.mark(c, n)
+			by = c.mark(n)
 			return []piece{{sign + n.Value, by}}
 		}
 		return nil
@@ -340,7 +339,7 @@ func (s *transformation) valueAdd(c config, n *yaml.Node, items []*item) {
 			targets = append(targets, doc.Items(d, "targets")...)
 		}
 	}
-	by := s.mark(c, n)
+	by := c.mark(n)
 	for _, target := range targets {
 		_, chosen := doc.Field(target, "selector")
 		path := utils.PathSplitter(strings.Trim(doc.Text(target, "fieldPath"), "/"), "/")

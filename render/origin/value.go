@@ -17,7 +17,6 @@ type mark struct {
 	line, end int
 	how       How
 	role      string
-	step      int  // number of the step in the build
 	part      part // of the node's text; zero: all of it
 }
 
@@ -68,21 +67,12 @@ func scalarValue(text string, by mark) *value {
 
 func mapValue(by mark) *value { return &value{kind: yaml.MappingNode, by: by} }
 
-// writer makes values from the nodes of one file.
-type writer struct {
-	path string
-	how  How
-	role string
-	step int
-}
+// on returns the mark for another node of the same file.
+func (m mark) on(n *yaml.Node) mark { m.node = n; return m }
 
-func (w writer) mark(n *yaml.Node) mark {
-	return mark{path: w.path, node: n, how: w.how, role: w.role, step: w.step}
-}
-
-// lines marks all lines of a map of scalars.
-func (w writer) lines(n *yaml.Node) mark {
-	m := mark{path: w.path, line: n.Line, end: n.Line, how: w.how, role: w.role, step: w.step}
+// lines returns the mark for all lines of a map of scalars.
+func (m mark) lines(n *yaml.Node) mark {
+	m.line, m.end = n.Line, n.Line
 	for _, c := range n.Content {
 		m.end = max(m.end, c.Line+blockLines(c))
 	}
@@ -91,25 +81,25 @@ func (w writer) lines(n *yaml.Node) mark {
 
 // value copies a node, with aliases and merge keys resolved. at is the node whose place the value has: the key of a map
 // or a list, else the node itself.
-func (w writer) value(n, at *yaml.Node) *value {
+func (m mark) value(n, at *yaml.Node) *value {
 	n = doc.Deref(n)
 	if at == nil || n.Kind == yaml.ScalarNode {
 		at = n
 	}
-	v := &value{kind: n.Kind, by: w.mark(at)}
+	v := &value{kind: n.Kind, by: m.on(at)}
 	switch n.Kind {
 	case yaml.ScalarNode:
 		v.text, v.null = n.Value, n.ShortTag() == "!!null"
 	case yaml.SequenceNode:
 		for _, c := range n.Content {
-			v.items = append(v.items, w.value(c, nil))
+			v.items = append(v.items, m.value(c, nil))
 		}
 	case yaml.MappingNode:
 		if at == n && len(n.Content) > 0 && n.Style&yaml.FlowStyle == 0 {
-			v.by = w.mark(n.Content[0])
+			v.by = m.on(n.Content[0])
 		}
 		for key, content := range doc.Fields(n) {
-			v.put(doc.Key(key), w.value(content, key))
+			v.put(doc.Key(key), m.value(content, key))
 		}
 	}
 	return v
