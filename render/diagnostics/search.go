@@ -15,12 +15,12 @@ import (
 	"path"
 	"slices"
 	"sort"
-	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -60,19 +60,23 @@ func (s *search) build(name string, content []byte) ([]*yaml.Node, error) {
 	return s.repo.Build(s.top, files)
 }
 
-// folder finds the problems of a folder that is built by itself.
+// folder finds the problems of a folder that is built by itself. failure is why it does not build; nil: try it.
 func (s *search) folder(dir string, failure error) []doc.Error {
-	if list, ok := s.finder.remembered(dir); ok {
+	return s.finder.known.Get(dir, func() []doc.Error {
+		if failure == nil {
+			if _, failure = s.repo.Build(dir, nil); failure == nil {
+				return nil
+			}
+		}
+		f, err := s.repo.Kustomization(dir)
+		if err != nil || f == nil {
+			return nil
+		}
+		inner := &search{finder: s.finder, repo: s.repo, top: dir, with: map[string][]byte{}, builds: s.builds, until: s.until}
+		list := inner.layer(f, failure)
+		s.builds = inner.builds
 		return list
-	}
-	f, err := s.repo.Kustomization(dir)
-	if err != nil || f == nil {
-		return nil
-	}
-	inner := &search{finder: s.finder, repo: s.repo, top: dir, with: map[string][]byte{}, builds: s.builds, until: s.until}
-	list := inner.layer(f, failure)
-	s.builds = inner.builds
-	return s.finder.remember(dir, list)
+	})
 }
 
 // entry is one entry of a kustomization: an item of a list, or the value of another field.
@@ -271,20 +275,13 @@ func (s *search) below(c culprit) []doc.Error {
 		return nil
 	}
 	if c.field != "components" {
-		if list, ok := s.finder.remembered(real); ok {
-			return list
-		}
-		if _, err := s.repo.Build(real, nil); err != nil {
-			return s.folder(real, err)
-		}
-		return s.finder.remember(real, nil)
+		return s.folder(real, nil)
 	}
 	f, err := s.repo.Kustomization(real)
 	if err != nil || f == nil {
 		return nil
 	}
-	inner := &search{}
-	*inner = *s
+	inner := *s
 	inner.with = maps.Clone(s.with)
 	inner.with[c.file.Path] = written(c.file, append(slices.Clone(c.before), c.entry))
 	list := inner.layer(f, c.failure)
@@ -320,7 +317,7 @@ type Repository interface {
 type Finder struct {
 	Limits doc.Limits
 
-	known sync.Map // by folder: the list of its problems; nil: it builds
+	known env.Memo[string, []doc.Error] // by folder: its problems; none: it builds
 }
 
 // Find returns the problems that keep the kustomization of a folder from being built, at least one. files are the
@@ -359,20 +356,6 @@ func (f *Finder) unreadable(repo Repository, files map[string]*kustomization.Fil
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		list = append(list, misread(files[name])...)
 	}
-	return list
-}
-
-// remembered returns the cached result for a folder.
-func (f *Finder) remembered(dir string) ([]doc.Error, bool) {
-	list, ok := f.known.Load(dir)
-	if !ok {
-		return nil, false
-	}
-	return list.([]doc.Error), true
-}
-
-func (f *Finder) remember(dir string, list []doc.Error) []doc.Error {
-	f.known.Store(dir, list)
 	return list
 }
 
