@@ -3,8 +3,8 @@ package gitops
 import (
 	"cmp"
 	"maps"
+	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -303,13 +303,15 @@ func (r *reader) readFile(p string) ([]*field, *Problem) {
 // argoOverrides turns an Application's kustomize options into edits, in the order in which Argo CD applies them.
 func (r *reader) argoOverrides(k, s, app *field) Overrides {
 	var o Overrides
-	env := environment(s, app)
-	filled := func(text *field) *field { return made(env(text.text()), text.Where) }
+	filled := func(text *field) *field {
+		replaced, _ := environment(s, app, text.text())
+		return made(replaced, text.Where)
+	}
 	for _, key := range []string{"namePrefix", "nameSuffix"} {
 		o.take(setField, key, k.get(key), flags{})
 	}
 	o.take(replaceByName, "images", k.get("images").each(func(image *field) *field {
-		return imageArgument(env(image.text()), image.Where)
+		return imageArgument(filled(image).text(), image.Where)
 	}), flags{})
 	o.take(replaceByName, "replicas", k.get("replicas").each(countOf), flags{})
 	if labels := k.get("commonLabels"); labels.present() {
@@ -340,33 +342,25 @@ func countOf(item *field) *field {
 	return item
 }
 
-var environmentName = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+)|\$)`)
-
-// environment returns a function that replaces the variables of a build in a text of the kustomize options. Variables
-// that are only known with a commit are kept.
-func environment(s, app *field) func(string) string {
-	values := buildEnvironment(s, app)
-	return func(text string) string {
-		return environmentName.ReplaceAllStringFunc(text, func(match string) string {
-			if match == "$$" {
-				return "$"
-			}
-			if value, ok := values[strings.Trim(match, "${}")]; ok {
-				return value
-			}
-			return match
-		})
-	}
-}
-
-// buildEnvironment returns the variables of a build
-// (https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/) that do not depend on a commit.
-func buildEnvironment(s, app *field) map[string]string {
-	return map[string]string{
+// environment replaces the variables of a build in a text as Argo CD does (Env.Envsubst of pkg/apis/application): unknown
+// names become empty. Those that are only known with a commit are kept, and ok is false
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/).
+func environment(s, app *field, text string) (filled string, ok bool) {
+	values := map[string]string{
 		"ARGOCD_APP_NAME": app.text("metadata", "name"), "ARGOCD_APP_NAMESPACE": app.text("spec", "destination", "namespace"),
 		"ARGOCD_APP_PROJECT_NAME": cmp.Or(app.text("spec", "project"), "default"), "ARGOCD_APP_SOURCE_PATH": s.text("path"),
 		"ARGOCD_APP_SOURCE_REPO_URL": s.text("repoURL"), "ARGOCD_APP_SOURCE_TARGET_REVISION": s.text("targetRevision"),
+		"$": "$",
 	}
+	ok = true
+	filled = os.Expand(text, func(name string) string {
+		if strings.HasPrefix(name, "ARGOCD_APP_REVISION") {
+			ok = false
+			return "${" + name + "}"
+		}
+		return values[name]
+	})
+	return filled, ok
 }
 
 // Detect returns what Argo CD renders a folder with, if the source does not name it

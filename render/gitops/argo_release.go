@@ -2,7 +2,6 @@ package gitops
 
 import (
 	"cmp"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -169,7 +168,7 @@ func (a *argoValues) file(item *field) Layer {
 	}
 	ref, inside, _ := strings.Cut(written, "/")
 	if source := sourceOf(a.app, ref); source != nil {
-		inside, ok := a.environment(inside)
+		inside, ok := environment(a.source, a.app, inside)
 		name, in := below("", inside)
 		address, revision := source.text("repoURL"), source.text("targetRevision")
 		switch {
@@ -187,7 +186,7 @@ func (a *argoValues) file(item *field) Layer {
 		}
 	} else if strings.HasPrefix(ref, "$") && len(a.app.elements("spec", "sources")) > 0 {
 		l.Broken = "the values file " + written + ": no source of this Application has the ref " + ref[1:]
-	} else if text, ok := a.environment(written); !ok {
+	} else if text, ok := environment(a.source, a.app, written); !ok {
 		l.Unknown = "the name of the file depends on values that only the cluster has"
 	} else if scheme, _, remotely := strings.Cut(text, "://"); remotely {
 		l.File, l.Want = remote.FileName, remote.Want{Kind: remote.File, URL: text}
@@ -281,7 +280,7 @@ func (a *argoValues) parameters(helm *field) {
 			if p.truth("forceString") != (kind == stringLayer) || p.text("name") == "" {
 				continue
 			}
-			value, ok := a.environment(p.text("value"))
+			value, ok := environment(a.source, a.app, p.text("value"))
 			l := Layer{Name: "parameter " + p.text("name"), Where: p.position("value"), Kind: kind, Set: p.text("name"),
 				Value: made(listed(value), p.Where)}
 			if !ok || hasUnknown(p) {
@@ -302,15 +301,4 @@ func (a *argoValues) parameters(helm *field) {
 			return old.Kind == fileLayer && old.Set == l.Set
 		}), l)
 	}
-}
-
-// environment replaces the variables of a build in a text of a release. Unknown names become empty. It returns false
-// where a variable is only known when the application is synced.
-func (a *argoValues) environment(text string) (string, bool) {
-	values, known := buildEnvironment(a.source, a.app), true
-	values["$"] = "$"
-	return os.Expand(text, func(name string) string {
-		known = known && !strings.HasPrefix(name, "ARGOCD_APP_REVISION")
-		return values[name]
-	}), known
 }
