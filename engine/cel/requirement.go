@@ -71,11 +71,7 @@ func (x *explainer) requireRest(e *expression) {
 }
 
 func quoted(source string) string {
-	source = strings.Join(strings.Fields(source), " ")
-	if r := []rune(source); len(r) > maxSource {
-		source = string(r[:maxSource-1]) + "…"
-	}
-	return "`" + source + "`"
+	return "`" + explain.Clip(strings.Join(strings.Fields(source), " "), maxSource) + "`"
 }
 
 // asksSomething reports whether a part compares a value with what it has to be.

@@ -89,7 +89,7 @@ func Text(value any) string {
 		if v == "" {
 			return `""`
 		}
-		return clip(v)
+		return Clip(v, maxText)
 	case []any:
 		return List(v)
 	case map[string]any:
@@ -97,11 +97,11 @@ func Text(value any) string {
 		for _, k := range slices.Sorted(maps.Keys(v)) {
 			parts = append(parts, k+": "+nested(v[k]))
 		}
-		return clip(strings.Join(parts, ", "))
+		return Clip(strings.Join(parts, ", "), maxText)
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
-	return clip(fmt.Sprint(value))
+	return Clip(fmt.Sprint(value), maxText)
 }
 
 // nested is a value within another.
@@ -125,7 +125,7 @@ func List(values []any) string {
 	if more := len(values) - few; more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", more))
 	}
-	return clip(strings.Join(parts, ", "))
+	return Clip(strings.Join(parts, ", "), maxText)
 }
 
 // OneOf returns "one of a, b", or the value alone if there is only one.
@@ -155,9 +155,10 @@ func unique(values []any) (out []any) {
 	return out
 }
 
-func clip(s string) string {
-	if r := []rune(s); len(r) > maxText {
-		return string(r[:maxText-1]) + "…"
+// Clip returns a text for people to read, with no more than a number of its characters.
+func Clip(s string, limit int) string {
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "…"
 	}
 	return s
 }

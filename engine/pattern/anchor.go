@@ -1,6 +1,10 @@
 package pattern
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/explain"
+)
 
 // anchor is the kind of an anchor (https://kyverno.io/docs/policy-types/cluster-policy/validate/#anchors).
 type anchor byte
@@ -53,10 +57,4 @@ func isWordByte(c byte) bool {
 }
 
 // Quote returns a token of a policy for a message, shortened for people to read.
-func Quote(token string) string {
-	const limit = 80
-	if runes := []rune(token); len(runes) > limit {
-		token = string(runes[:limit]) + "…"
-	}
-	return "`" + token + "`"
-}
+func Quote(token string) string { return "`" + explain.Clip(token, 80) + "`" }

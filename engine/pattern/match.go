@@ -324,14 +324,4 @@ func negated(r *recorder) verdict {
 }
 
 // show returns a value for a message, shortened for people to read.
-func show(value any) string {
-	const limit = 200
-	text := fmt.Sprint(value)
-	if value == nil {
-		text = "<nil>"
-	}
-	if runes := []rune(text); len(runes) > limit {
-		return string(runes[:limit]) + "…"
-	}
-	return text
-}
+func show(value any) string { return explain.Clip(fmt.Sprint(value), 200) }

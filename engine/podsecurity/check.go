@@ -115,7 +115,7 @@ func Validate(exclude []policy.PodSecurityControl) error {
 		container := containerField(e.RestrictedField)
 		switch {
 		case !ok:
-			return bad("controlName", "%q is not a control that can be excluded: use one of %s", clip(e.ControlName),
+			return bad("controlName", "%q is not a control that can be excluded: use one of %s", explain.Clip(e.ControlName, 80),
 				strings.Join(Controls(), ", "))
 		case of.pod == nil && len(e.Images) == 0:
 			return bad("images", "the control %q is one of containers, and needs images", e.ControlName)
@@ -123,7 +123,7 @@ func Validate(exclude []policy.PodSecurityControl) error {
 			return bad("images", "the control %q is one of the pod, and takes no images", e.ControlName)
 		case e.RestrictedField == "":
 		case !of.restricts(e.RestrictedField):
-			return bad("restrictedField", "%q is not restricted by the control %q", clip(e.RestrictedField), e.ControlName)
+			return bad("restrictedField", "%q is not restricted by the control %q", explain.Clip(e.RestrictedField, 80), e.ControlName)
 		case container && len(e.Images) == 0:
 			return bad("images", "a field of containers needs images")
 		case !container && len(e.Images) > 0:
@@ -197,11 +197,4 @@ func (c *Check) Explain(object admission.Object, extra []policy.PodSecurityContr
 // matchesAny reports whether one of the patterns matches, which may have * and ?.
 func matchesAny(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return pattern.Wildcard(p, s) })
-}
-
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:77] + "..."
-	}
-	return s
 }

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
@@ -135,7 +136,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path []string) {
 			return
 		}
 		if n.Kind == yaml.ScalarNode {
-			d.wrong(n, path, `a string: put it in quotes, "`+clip(n.Value)+`"`)
+			d.wrong(n, path, `a string: put it in quotes, "`+explain.Clip(n.Value, 60)+`"`)
 			return
 		}
 		d.wrong(n, path, "a string")
@@ -212,7 +213,7 @@ func (d *decoder) allowed(n *yaml.Node, path, values []string) {
 	if last := len(values) - 1; hint == "" {
 		hint = ": use " + strings.Join(values[:last], ", ") + " or " + values[last]
 	}
-	d.report(n, "unknown value %q of %s%s", clip(n.Value), dotted(path), hint)
+	d.report(n, "unknown value %q of %s%s", explain.Clip(n.Value, 60), dotted(path), hint)
 }
 
 type structField struct {
@@ -237,7 +238,7 @@ func collectFields(v reflect.Value, into map[string]structField) {
 }
 
 func unknownField(name string, path []string, known map[string]structField) string {
-	message := fmt.Sprintf("unknown field %q", clip(name))
+	message := fmt.Sprintf("unknown field %q", explain.Clip(name, 60))
 	if len(path) > 0 {
 		message += " in " + dotted(path)
 	}
@@ -311,13 +312,6 @@ func editDistance(a, b string, limit int) int {
 		}
 	}
 	return min(row[len(b)], limit)
-}
-
-func clip(s string) string {
-	if len(s) > 60 {
-		return strings.ToValidUTF8(s[:60], "") + "..."
-	}
-	return s
 }
 
 // FromTree reads a value of the kind a document holds from JSON that was derived from it. Problems, which
