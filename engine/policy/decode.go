@@ -253,20 +253,7 @@ func unknownField(name string, path []string, known map[string]structField) stri
 }
 
 // dotted is a path as people write it: spec.rules[0].name.
-func dotted(path []string) string {
-	var b strings.Builder
-	for _, p := range path {
-		switch {
-		case p != "" && strings.Trim(p, "0123456789") == "":
-			b.WriteString("[" + p + "]")
-		case b.Len() == 0:
-			b.WriteString(p)
-		default:
-			b.WriteString("." + p)
-		}
-	}
-	return b.String()
-}
+func dotted(path []string) string { return jsonpointer.Dotted(jsonpointer.Join(path...)) }
 
 // Nearest returns the name that a misspelled one most likely stands for, empty when none is near.
 func Nearest(name string, names []string) string {
