@@ -66,15 +66,14 @@ type Chart struct {
 	files   map[string][]byte
 	sources map[*byte]origin // by the first byte of a file; files of packed subcharts are not in it
 	sets    *sets
-	schemas *schemas
+	schemas schemas
 	joined  joins
 
 	declared func() []Dependency // see Dependencies
 }
 
 func newChart(c *chart.Chart, l Limits, files map[string][]byte, sources map[*byte]origin) *Chart {
-	out := &Chart{chart: c, limits: l, files: files, sources: sources, sets: &sets{kept: map[string]parsed{}},
-		schemas: &schemas{kept: map[*byte]*schema{}}}
+	out := &Chart{chart: c, limits: l, files: files, sources: sources, sets: &sets{kept: map[string]parsed{}}}
 	out.declared = sync.OnceValue(out.dependencies) // Chart.yaml is parsed again to find their lines
 	return out
 }

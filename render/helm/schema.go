@@ -7,18 +7,16 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
+
+	"github.com/lintel-bot/lintel/render/env"
 )
 
 // schemas caches the compiled schemas of a chart and of its subcharts, by their first byte.
-type schemas struct {
-	mu   sync.Mutex
-	kept map[*byte]*schema
-}
+type schemas struct{ kept env.Memo[*byte, *schema] }
 
 type schema struct {
 	compiled *jsonschema.Schema
@@ -51,14 +49,7 @@ func (s *schemas) of(text []byte) *schema {
 	if len(text) == 0 {
 		return &schema{}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := s.kept[&text[0]]
-	if known == nil {
-		known = compileSchema(text)
-		s.kept[&text[0]] = known
-	}
-	return known
+	return s.kept.Get(&text[0], func() *schema { return compileSchema(text) })
 }
 
 // compileSchema compiles a schema like Helm, but without access to other documents.
