@@ -272,12 +272,8 @@ func (c *ruleCompiler) security(p *policy.PodSecurity) *podsecurity.Check {
 }
 
 func (c *ruleCompiler) cel(r *policy.Rule) *cel.Rule {
-	v := r.Validate.CEL
-	out, bad := cel.CompileRule(c.doc, cel.RuleSpec{
-		Name: r.Name, Pointer: c.at("/validate/cel"), PreconditionsAt: c.at("/celPreconditions"),
-		Preconditions: r.CELPreconditions, Expressions: v.Expressions, Variables: v.Variables, AuditAnnotations: v.AuditAnnotations,
-		ParamKind: v.ParamKind, ParamRef: v.ParamRef, Message: r.Validate.Message,
-	})
+	out, bad := cel.CompileRule(c.doc,
+		cel.RuleSpec{Rule: r, Pointer: c.at("/validate/cel"), PreconditionsAt: c.at("/celPreconditions")})
 	c.problems = append(c.problems, bad...)
 	return out
 }

@@ -41,8 +41,9 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 	problems = append(problems, check(d, &p, tree)...)
 	if w := p.Spec.WebhookConfiguration; w != nil && len(w.MatchConditions) > 0 {
 		c, bad := cel.CompileRule(d, cel.RuleSpec{
-			Name: d.Name, Preconditions: w.MatchConditions, PreconditionsAt: "/spec/webhookConfiguration/matchConditions",
-			Expressions: []policy.CELValidation{{Expression: "true"}}, Pointer: "/spec/webhookConfiguration", Webhook: true,
+			Rule: &policy.Rule{Name: d.Name, CELPreconditions: w.MatchConditions,
+				Validate: &policy.Validation{CEL: &policy.CEL{Expressions: []policy.CELValidation{{Expression: "true"}}}}},
+			PreconditionsAt: "/spec/webhookConfiguration/matchConditions", Pointer: "/spec/webhookConfiguration", Webhook: true,
 		})
 		g.conditions = c
 		problems = append(problems, bad...)

@@ -271,26 +271,27 @@ func TestRequestOfNamespace(t *testing.T) {
 func TestRule(t *testing.T) {
 	r := &admission.Request{Operation: admission.Delete, OldObject: object(t, twoContainers)}
 	for name, tt := range map[string]struct {
-		spec RuleSpec
-		want Result
+		conditions          []policy.MatchCondition
+		message, expression string
+		want                Result
 	}{
-		"pass": {RuleSpec{Expressions: []policy.CELValidation{{Expression: "oldObject.metadata.name == 'web'"}}},
-			Result{Outcome: Pass, Message: "Validation rule 'r' passed."}},
-		"precondition": {RuleSpec{Preconditions: []policy.MatchCondition{{Expression: "false"}},
-			Expressions: []policy.CELValidation{{Expression: "false"}}},
+		"pass": {nil, "", "oldObject.metadata.name == 'web'", Result{Outcome: Pass, Message: "Validation rule 'r' passed."}},
+		"precondition": {[]policy.MatchCondition{{Expression: "false"}}, "", "false",
 			Result{Outcome: Skip, Message: "cel preconditions not met"}},
-		"message": {RuleSpec{Message: "m", Expressions: []policy.CELValidation{{Expression: "oldObject.metadata.name == " +
-			"'x'"}}}, Result{Outcome: Fail, Message: "m", Fields: []string{"/metadata/name"}, Old: true}},
-		"no message": {RuleSpec{Expressions: []policy.CELValidation{{Expression: " oldObject.metadata.name == 'x' "}}},
+		"message": {nil, "m", "oldObject.metadata.name == 'x'",
+			Result{Outcome: Fail, Message: "m", Fields: []string{"/metadata/name"}, Old: true}},
+		"no message": {nil, "", " oldObject.metadata.name == 'x' ",
 			Result{Outcome: Fail, Message: "failed expression: oldObject.metadata.name == 'x'",
 				Fields: []string{"/metadata/name"}, Old: true}},
-		"error": {RuleSpec{Expressions: []policy.CELValidation{{Expression: "oldObject.nothing"}}},
+		"error": {nil, "", "oldObject.nothing",
 			Result{Outcome: Fail, Message: "expression 'oldObject.nothing' resulted in error: no such key: nothing",
 				Fields: []string{"/nothing"}, Old: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tt.spec.Name, tt.want.Rule = "r", "r"
-			rule, problems := CompileRule(document(t, "kind: ClusterPolicy"), tt.spec)
+			tt.want.Rule = "r"
+			rule, problems := CompileRule(document(t, "kind: ClusterPolicy"), RuleSpec{Rule: &policy.Rule{Name: "r",
+				CELPreconditions: tt.conditions, Validate: &policy.Validation{Message: tt.message,
+					CEL: &policy.CEL{Expressions: []policy.CELValidation{{Expression: tt.expression}}}}}})
 			if rule == nil {
 				t.Fatal(problems)
 			}

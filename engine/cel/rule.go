@@ -10,21 +10,14 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// RuleSpec is the validate.cel part of a kyverno.io rule, and the rule's celPreconditions
+// RuleSpec is a kyverno.io rule with validate.cel, and maybe celPreconditions, and where these are written
 // (https://kyverno.io/docs/policy-types/cluster-policy/validate/#cel-expressions). Expressions of rules that
 // Kyverno generates for pod controllers come rewritten.
 type RuleSpec struct {
-	Name             string
-	Pointer          string // of the validate.cel object in the document
-	PreconditionsAt  string // of celPreconditions
-	Preconditions    []policy.MatchCondition
-	Expressions      []policy.CELValidation
-	Variables        []policy.CELVariable
-	AuditAnnotations []policy.CELAuditAnnotation
-	ParamKind        *policy.ParamKind
-	ParamRef         *policy.ParamRef
-	Message          string // validate.message, for expressions that have none
-	Webhook          bool   // it has only the match conditions of the policy's webhook, whose errors the failure policy is for
+	*policy.Rule
+	Pointer         string // of the validate.cel object in the document
+	PreconditionsAt string // of celPreconditions
+	Webhook         bool   // it has only the match conditions of the policy's webhook, whose errors the failure policy is for
 }
 
 // Rule is a compiled validate.cel rule: immutable and safe for concurrent use.
@@ -36,19 +29,20 @@ type Rule struct {
 
 // CompileRule compiles a validate.cel rule. It is nil where a problem is more than a warning.
 func CompileRule(doc policy.Document, spec RuleSpec) (*Rule, []policy.Problem) {
+	body, message := spec.Validate.CEL, strings.TrimSpace(spec.Validate.Message) // for expressions that have none
 	return compileDocument(doc, func(c *compiler) *Rule {
-		p := c.body(spec.Pointer, "", spec.Variables, nil, nil, spec.AuditAnnotations)
+		p := c.body(spec.Pointer, "", body.Variables, nil, nil, body.AuditAnnotations)
 		p.annotations = nil // they are checked, but Kyverno takes only the decisions
-		p.conditions = c.conditions(spec.PreconditionsAt+"/", spec.Preconditions)
-		c.validations(p, spec.Pointer+"/expressions/", spec.Expressions)
-		if len(spec.Expressions) == 0 {
+		p.conditions = c.conditions(spec.PreconditionsAt+"/", spec.CELPreconditions)
+		c.validations(p, spec.Pointer+"/expressions/", body.Expressions)
+		if len(body.Expressions) == 0 {
 			c.problem(spec.Pointer+"/expressions", "the rule has no expressions")
 		}
-		return &Rule{paramRef: spec.ParamRef, webhook: spec.Webhook, as: Policy{
-			rule: spec.Name, program: p, paramKind: spec.ParamKind,
+		return &Rule{paramRef: body.ParamRef, webhook: spec.Webhook, as: Policy{
+			rule: spec.Name, program: p, paramKind: body.ParamKind,
 			errorsFail: true, // Kyverno reports an expression that cannot be evaluated as a violation
 			defaultMessage: func(_ int, source string) string {
-				return cmp.Or(strings.TrimSpace(spec.Message), "failed expression: "+strings.TrimSpace(source))
+				return cmp.Or(message, "failed expression: "+strings.TrimSpace(source))
 			},
 		}}
 	})
