@@ -125,7 +125,7 @@ func (v *review) violatedBefore(s *ruleStep) bool {
 	old.Operation, old.Object, old.OldObject = admission.Create, v.request.OldObject, nil
 	p := v.newReview(v.ctx, &old)
 	p.prior = true
-	p.target.User = admission.UserInfo{Username: "lintel:nobody"}
+	p.target.UserInfo = admission.UserInfo{Username: "lintel:nobody"}
 	p.target.Roles, p.target.ClusterRoles = nil, nil
 	r, _, ok := p.rule(s)
 	return ok && r.Outcome == Fail

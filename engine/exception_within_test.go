@@ -142,9 +142,10 @@ func TestWithinCoversNoMore(t *testing.T) {
 		if r.IntN(2) == 0 {
 			id.Kind, id.Group, id.Version = "Deployment", "apps", pick("v1", "v2")
 		}
-		targets = append(targets, &match.Target{Identity: id, SubResource: pick("", "", "exec", "ephemeralcontainers"),
-			Operation: admission.Operation(pick("CREATE", "UPDATE")), Labels: labels(), Annotations: labels(), NamespaceLabels: labels(),
-			NamespaceKnown: true, User: admission.UserInfo{Username: pick("a", "b"), Groups: []string{pick("a", "b")}}})
+		targets = append(targets, &match.Target{Identity: id, Labels: labels(), Annotations: labels(), NamespaceLabels: labels(),
+			NamespaceKnown: true, Request: admission.Request{SubResource: pick("", "", "exec", "ephemeralcontainers"),
+				Operation: admission.Operation(pick("CREATE", "UPDATE")),
+				UserInfo:  admission.UserInfo{Username: pick("a", "b"), Groups: []string{pick("a", "b")}}}})
 	}
 	covers := func(spec *policy.ExceptionSpec) []bool {
 		out := make([]bool, len(targets))

@@ -116,8 +116,8 @@ func (f *filter) eval(t *Target, as role, not *misses) (matched bool, needs erro
 		return fmt.Sprintf("its labels are not %s", f.selector)
 	}) && not.goOn(!user || f.user(t), func() string {
 		who := "an unknown user"
-		if t.User.Username != "" {
-			who = "user " + t.User.Username
+		if t.UserInfo.Username != "" {
+			who = "user " + t.UserInfo.Username
 		}
 		return fmt.Sprintf("%s is not %s", who, f.userNames())
 	})
@@ -159,15 +159,15 @@ func (f *filter) user(t *Target) bool {
 	for _, s := range f.Subjects {
 		switch s.Kind {
 		case "ServiceAccount":
-			if wild("system:serviceaccount:"+s.Namespace+":"+s.Name, t.User.Username) {
+			if wild("system:serviceaccount:"+s.Namespace+":"+s.Name, t.UserInfo.Username) {
 				return true
 			}
 		case "Group":
-			if slices.ContainsFunc(t.User.Groups, func(g string) bool { return wild(s.Name, g) }) {
+			if slices.ContainsFunc(t.UserInfo.Groups, func(g string) bool { return wild(s.Name, g) }) {
 				return true
 			}
 		case "User":
-			if wild(s.Name, t.User.Username) {
+			if wild(s.Name, t.UserInfo.Username) {
 				return true
 			}
 		}

@@ -94,7 +94,7 @@ func (f *filter) asks(t *Target, as role) string {
 		if as == asMatch && t.anonymous() && !f.user(t) {
 			parts = append(parts, "any user, since the requesting user is not given")
 		} else {
-			parts = append(parts, "user "+t.User.Username)
+			parts = append(parts, "user "+t.UserInfo.Username)
 		}
 	}
 	return strings.Join(parts, "; ")

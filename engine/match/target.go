@@ -10,18 +10,12 @@ import (
 // (https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetes-io-metadata-name).
 const nameLabel = "kubernetes.io/metadata.name"
 
-// Target has the parts of a request that blocks read, extracted once for all rules.
+// Target is a request, with what blocks read of its objects, extracted once for all rules.
 type Target struct {
+	admission.Request
 	Identity    admission.Identity
-	SubResource string
-	Operation   admission.Operation
 	Labels      map[string]string
 	Annotations map[string]string
-
-	User         admission.UserInfo
-	Roles        []string
-	ClusterRoles []string
-
 	// NamespaceLabels are the labels of the request's namespace. NamespaceKnown is false if the repository does not
 	// declare it; then there is only the label with its name.
 	NamespaceLabels map[string]string
@@ -33,14 +27,7 @@ type Target struct {
 // NewTarget extracts the parts that blocks read from a request, for the object that it is about.
 func NewTarget(r *admission.Request) *Target {
 	object := r.CurrentObject()
-	t := &Target{
-		Identity:     r.Identity(),
-		SubResource:  r.SubResource,
-		Operation:    r.Operation,
-		User:         r.UserInfo,
-		Roles:        r.Roles,
-		ClusterRoles: r.ClusterRoles,
-	}
+	t := &Target{Request: *r, Identity: r.Identity()}
 	t.Labels = admission.LabelsOf(object)
 	t.Annotations = admission.TextsAt(object, "/metadata/annotations")
 	t.NamespaceLabels = admission.LabelsOf(r.Namespace)
@@ -57,6 +44,6 @@ func NewTarget(r *admission.Request) *Target {
 
 // anonymous reports whether nothing specific is known about the user of the request.
 func (t *Target) anonymous() bool {
-	return t.User.Username == "" && t.User.UID == "" && len(t.Roles) == 0 && len(t.ClusterRoles) == 0 &&
-		!slices.ContainsFunc(t.User.Groups, func(g string) bool { return g != admission.Authenticated })
+	return t.UserInfo.Username == "" && t.UserInfo.UID == "" && len(t.Roles) == 0 && len(t.ClusterRoles) == 0 &&
+		!slices.ContainsFunc(t.UserInfo.Groups, func(g string) bool { return g != admission.Authenticated })
 }
