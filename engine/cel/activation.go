@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,11 +147,9 @@ func (a *activation) compute(name string) (any, bool) {
 
 func (s *evaluation) subject() admission.Object { return s.request.CurrentObject() }
 
-func (s *evaluation) allowed() *allowance {
-	if s.values == nil {
-		return &allowance{}
-	}
-	return s.values
+func (s *evaluation) allowed() ref.Val {
+	values := cmp.Or(s.values, &allowance{})
+	return allowed{stringList(values.all()), values}
 }
 
 // need returns the error value for something that is not in the repository.

@@ -60,7 +60,7 @@ func (p mutationProvider) FindStructFieldType(name, field string) (*types.FieldT
 
 func (p mutationProvider) NewValue(name string, fields map[string]ref.Val) ref.Val {
 	if isMutationType(name) {
-		return &literal{types.NewObjectType(name), fields}
+		return &literal{types.NewObjectType(name), fields, types.NewDynamicMap(types.DefaultTypeAdapter, fields)}
 	}
 	return p.Provider.NewValue(name, fields)
 }
@@ -69,6 +69,7 @@ func (p mutationProvider) NewValue(name string, fields map[string]ref.Val) ref.V
 type literal struct {
 	kind   *types.Type
 	fields map[string]ref.Val
+	byKey  traits.Mapper // the same fields
 }
 
 var (
@@ -78,26 +79,10 @@ var (
 )
 
 // Get implements traits.Indexer.
-func (l *literal) Get(index ref.Val) ref.Val {
-	name, ok := index.(types.String)
-	if !ok {
-		return types.MaybeNoSuchOverloadErr(index)
-	}
-	if v, ok := l.fields[string(name)]; ok {
-		return v
-	}
-	return types.NewErr("no such key: %s", string(name))
-}
+func (l *literal) Get(index ref.Val) ref.Val { return l.byKey.Get(index) }
 
 // IsSet implements traits.FieldTester.
-func (l *literal) IsSet(field ref.Val) ref.Val {
-	name, ok := field.(types.String)
-	if !ok {
-		return types.MaybeNoSuchOverloadErr(field)
-	}
-	_, set := l.fields[string(name)]
-	return types.Bool(set)
-}
+func (l *literal) IsSet(field ref.Val) ref.Val { return l.byKey.Contains(field) }
 
 // IsZeroValue implements traits.Zeroer.
 func (l *literal) IsZeroValue() bool { return len(l.fields) == 0 }

@@ -95,21 +95,26 @@ func stringList(s []string) traits.Lister {
 	return types.NewStringList(types.DefaultTypeAdapter, s)
 }
 
-func (a *allowance) Find(key ref.Val) (ref.Val, bool) {
+// allowed is an allowance as expressions see it: a list with all values that is a map, too.
+type allowed struct {
+	traits.Lister
+	*allowance
+}
+
+func (a allowed) Find(key ref.Val) (ref.Val, bool) {
 	switch k := key.(type) {
 	case types.String:
 		return stringList(a.named[string(k)]), true
 	case types.Int:
-		all := a.all()
-		if k < 0 || int(k) >= len(all) {
+		if k < 0 || int(k) >= len(a.all()) {
 			return nil, false
 		}
-		return types.String(all[k]), true
+		return a.Lister.Get(k), true
 	}
 	return types.MaybeNoSuchOverloadErr(key), true
 }
 
-func (a *allowance) Get(key ref.Val) ref.Val {
+func (a allowed) Get(key ref.Val) ref.Val {
 	v, ok := a.Find(key)
 	if !ok {
 		return types.NewErr("index out of bounds: %v", key)
@@ -118,7 +123,7 @@ func (a *allowance) Get(key ref.Val) ref.Val {
 }
 
 // Contains evaluates the operator in, for a value that is let through and for the name of a list.
-func (a *allowance) Contains(v ref.Val) ref.Val {
+func (a allowed) Contains(v ref.Val) ref.Val {
 	s, ok := v.(types.String)
 	if !ok {
 		return types.False
@@ -127,37 +132,28 @@ func (a *allowance) Contains(v ref.Val) ref.Val {
 	return types.Bool(named || slices.Contains(a.values, string(s)))
 }
 
-// Add makes the operator + work on the list form.
-func (a *allowance) Add(other ref.Val) ref.Val { return stringList(a.all()).Add(other) }
-
-func (a *allowance) Iterator() traits.Iterator {
+func (a allowed) Iterator() traits.Iterator {
 	if len(a.named) > 0 && len(a.values) == 0 {
 		return stringList(sortedKeys(a.named)).Iterator()
 	}
-	return stringList(a.all()).Iterator()
+	return a.Lister.Iterator()
 }
 
-func (a *allowance) Size() ref.Val {
+func (a allowed) Size() ref.Val {
 	if len(a.named) > 0 && len(a.values) == 0 {
 		return types.Int(len(a.named))
 	}
 	return types.Int(len(a.values))
 }
 
-func (a *allowance) Equal(other ref.Val) ref.Val { return stringList(a.all()).Equal(other) }
-func (a *allowance) Type() ref.Type              { return types.MapType }
-func (a *allowance) Value() any                  { return a.all() }
+func (a allowed) Type() ref.Type { return types.MapType }
 
-func (a *allowance) ConvertToNative(t reflect.Type) (any, error) {
-	return stringList(a.all()).ConvertToNative(t)
-}
-
-func (a *allowance) ConvertToType(t ref.Type) ref.Val {
+func (a allowed) ConvertToType(t ref.Type) ref.Val {
 	switch t {
 	case types.MapType:
 		return a
 	case types.TypeType:
 		return types.MapType
 	}
-	return stringList(a.all()).ConvertToType(t)
+	return a.Lister.ConvertToType(t)
 }
