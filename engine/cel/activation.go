@@ -126,9 +126,9 @@ func (a *activation) compute(name string) (any, bool) {
 	case identKyverno:
 		return map[string]any{"excludedImages": stringList(s.images), "allowedValues": s.allowed()}, true
 	case identResource:
-		return methods{func(name string, args []ref.Val) ref.Val { return a.lookUp(name, args) }}, true
+		return methods{call: func(name string, args []ref.Val) ref.Val { return a.lookUp(name, args) }}, true
 	case identEngine:
-		return methods{a.engine}, true
+		return methods{call: a.engine}, true
 	case "json":
 		return documents(func(text []byte) ([]byte, error) { return text, nil }), true
 	case "yaml":
@@ -136,7 +136,7 @@ func (a *activation) compute(name string) (any, bool) {
 	case identAuthorizer, identAuthorizedResource:
 		return s.need("whether a user is authorized"), true
 	case "image", "imageData":
-		return methods{s.imageData}, true
+		return methods{call: s.imageData}, true
 	case "http":
 		return s.need("an HTTP call"), true
 	case "globalContext":

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"reflect"
 	"strings"
 	"time"
 
@@ -92,18 +91,14 @@ func function(name string, args []*cel.Type, result *cel.Type, binding cel.Overl
 
 // methods is a value that only has methods.
 type methods struct {
+	opaque
 	call func(name string, args []ref.Val) ref.Val
 }
 
-func (m methods) ConvertToNative(t reflect.Type) (any, error) {
-	return nil, fmt.Errorf("this value cannot become %v", t)
-}
-func (m methods) ConvertToType(t ref.Type) ref.Val {
-	return types.NewErr("no conversion to %s", t.TypeName())
-}
-func (m methods) Equal(ref.Val) ref.Val { return types.False }
-func (m methods) Type() ref.Type        { return methodsType }
-func (m methods) Value() any            { return nil }
+func (m methods) ConvertToType(t ref.Type) ref.Val { return converted(m, methodsType, t) }
+func (m methods) Equal(ref.Val) ref.Val            { return types.False }
+func (m methods) Type() ref.Type                   { return methodsType }
+func (m methods) Value() any                       { return nil }
 
 var methodsType = cel.ObjectType("kyverno.library")
 
@@ -230,7 +225,7 @@ func listToMap(args ...ref.Val) ref.Val {
 // documents are json.unmarshal(text), json.marshal(value) and yaml.parse(text). Numbers are doubles, as there (kyverno/sdk,
 // extensions/cel/libs/json/types.go): x + 1 has no such overload.
 func documents(read func([]byte) ([]byte, error)) methods {
-	return methods{func(name string, args []ref.Val) ref.Val {
+	return methods{call: func(name string, args []ref.Val) ref.Val {
 		if len(args) == 1 && strings.EqualFold(name, "marshal") {
 			return marshal(args[0])
 		}

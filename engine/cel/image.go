@@ -89,15 +89,10 @@ func (i image) ConvertToNative(t reflect.Type) (any, error) {
 }
 
 func (i image) ConvertToType(t ref.Type) ref.Val {
-	switch t {
-	case types.StringType:
+	if t == types.StringType {
 		return types.String(i.text)
-	case types.TypeType:
-		return imageType
-	case imageType:
-		return i
 	}
-	return types.NewErr("an image reference cannot become %s", t.TypeName())
+	return converted(i, imageType, t)
 }
 
 func (i image) Equal(other ref.Val) ref.Val {

@@ -2,7 +2,6 @@ package cel
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -60,13 +59,14 @@ func (p mutationProvider) FindStructFieldType(name, field string) (*types.FieldT
 
 func (p mutationProvider) NewValue(name string, fields map[string]ref.Val) ref.Val {
 	if isMutationType(name) {
-		return &literal{types.NewObjectType(name), fields, types.NewDynamicMap(types.DefaultTypeAdapter, fields)}
+		return &literal{opaque{}, types.NewObjectType(name), fields, types.NewDynamicMap(types.DefaultTypeAdapter, fields)}
 	}
 	return p.Provider.NewValue(name, fields)
 }
 
 // literal is the value of an expression like Object.spec{replicas: 3} or JSONPatch{op: "remove", path: "/a"}.
 type literal struct {
+	opaque
 	kind   *types.Type
 	fields map[string]ref.Val
 	byKey  traits.Mapper // the same fields
@@ -89,19 +89,7 @@ func (l *literal) IsZeroValue() bool { return len(l.fields) == 0 }
 
 // The methods of ref.Val.
 
-func (l *literal) ConvertToNative(t reflect.Type) (any, error) {
-	return nil, fmt.Errorf("an object of type %s cannot become %v", l.kind.TypeName(), t)
-}
-
-func (l *literal) ConvertToType(t ref.Type) ref.Val {
-	switch {
-	case t == types.TypeType:
-		return l.kind
-	case t.TypeName() == l.kind.TypeName():
-		return l
-	}
-	return types.NewErr("no conversion to %s", t.TypeName())
-}
+func (l *literal) ConvertToType(t ref.Type) ref.Val { return converted(l, l.kind, t) }
 
 func (l *literal) Equal(other ref.Val) ref.Val {
 	o, ok := other.(*literal)

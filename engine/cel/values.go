@@ -13,6 +13,7 @@ import (
 // lookup is a map whose entries are computed when they are asked for: variables, and objects of which only
 // a part is known. It cannot be listed.
 type lookup struct {
+	opaque
 	find func(key string) (ref.Val, bool)
 	// whole is asked where all entries are needed; it gives an error. What cannot pass the error on, which is
 	// iterating, has the evaluation remember it.
@@ -57,18 +58,24 @@ func (l *lookup) Equal(other ref.Val) ref.Val {
 	return types.Bool(ref.Val(l) == other)
 }
 
-func (l *lookup) ConvertToNative(t reflect.Type) (any, error) {
-	return nil, fmt.Errorf("this map cannot become %v", t)
+func (l *lookup) ConvertToType(t ref.Type) ref.Val { return converted(l, types.MapType, t) }
+
+// opaque is what values have in common that are nothing outside of expressions.
+type opaque struct{}
+
+func (opaque) ConvertToNative(t reflect.Type) (any, error) {
+	return nil, fmt.Errorf("this value cannot become %v", t)
 }
 
-func (l *lookup) ConvertToType(t ref.Type) ref.Val {
-	if t == types.TypeType {
-		return types.MapType
+// converted returns a value of a type that converts to no other one.
+func converted(v ref.Val, kind *types.Type, to ref.Type) ref.Val {
+	switch to.TypeName() {
+	case types.TypeType.TypeName():
+		return kind
+	case kind.TypeName():
+		return v
 	}
-	if t == types.MapType {
-		return l
-	}
-	return types.NewErr("a map cannot become %s", t.TypeName())
+	return types.NewErr("a value of type %s cannot become %s", kind.TypeName(), to.TypeName())
 }
 
 // allowance is what exceptions let through: kyverno.allowedValues and exceptions.allowedValues. It is a list
