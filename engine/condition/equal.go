@@ -58,29 +58,14 @@ func relate(key, value any) relation {
 func equalsNumber(key, value any) bool {
 	text, ok := value.(string)
 	if !ok {
-		return sameNumber(key, value)
+		return jmespath.SameNumber(key, value)
 	}
 	if _, whole := key.(int64); whole {
 		v, err := strconv.ParseInt(text, 10, 64)
-		return err == nil && sameNumber(key, v)
+		return err == nil && jmespath.SameNumber(key, v)
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	return err == nil && sameNumber(key, v)
-}
-
-// sameNumber compares numbers by value; whole numbers exactly.
-func sameNumber(a, b any) bool {
-	if x, ok := a.(int64); ok {
-		if y, ok := b.(int64); ok {
-			return x == y
-		}
-	}
-	x, ok := jmespath.Number(a)
-	if !ok {
-		return false
-	}
-	y, ok := jmespath.Number(b)
-	return ok && x == y
+	return err == nil && jmespath.SameNumber(key, v)
 }
 
 func relateString(key string, value any) relation {
@@ -108,7 +93,7 @@ func deepEqual(a, b any) bool {
 		other, ok := b.([]any)
 		return ok && slices.EqualFunc(typed, other, deepEqual)
 	case int64, float64:
-		return sameNumber(a, b)
+		return jmespath.SameNumber(a, b)
 	}
 	return a == b
 }

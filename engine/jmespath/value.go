@@ -126,11 +126,14 @@ func (m *machine) equal(a, b any) (bool, error) {
 		}
 		return true, nil
 	}
-	if x, ok := asNumber(a); ok {
-		y, ok := asNumber(b)
-		return ok && compareNumbers(x, y) == 0, nil
-	}
-	return reflect.DeepEqual(a, b), nil
+	return SameNumber(a, b) || reflect.DeepEqual(a, b), nil
+}
+
+// SameNumber reports whether two values are equal numbers; 1 and 1.0 are. Whole numbers are compared exactly.
+func SameNumber(a, b any) bool {
+	x, ok := asNumber(a)
+	y, too := asNumber(b)
+	return ok && too && compareNumbers(x, y) == 0
 }
 
 // typeName is the result of type().
