@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 
-	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/assert"
 	"github.com/lintel-bot/lintel/engine/condition"
 	"github.com/lintel-bot/lintel/engine/jmespath"
@@ -86,21 +85,16 @@ func (f *frame) assertion(t *assert.Tree) verdict {
 func (f *frame) payload() map[string]any {
 	request, _ := f.root()["request"].(map[string]any)
 	kind, _ := request["kind"].(map[string]any)
+	labels, _ := jsonpointer.At(f.request.Namespace, "/metadata/labels").(map[string]any)
 	return map[string]any{
 		"object": map[string]any(f.request.Object), "oldObject": map[string]any(f.request.OldObject),
 		"operation": string(f.request.Operation), "admissionOperation": true,
 		"admissionInfo": map[string]any{"userInfo": request["userInfo"], "roles": request["roles"],
 			"clusterRoles": request["clusterRoles"]},
-		"namespaceLabels": namespaceLabels(f.request.Namespace),
+		"namespaceLabels": labels,
 		"requestResource": request["requestResource"],
 		"resourceKind": map[string]any{
 			"group": kind["group"], "version": kind["version"], "kind": kind["kind"], "subResource": f.request.SubResource,
 		},
 	}
-}
-
-func namespaceLabels(namespace admission.Object) any {
-	meta, _ := namespace["metadata"].(map[string]any)
-	labels, _ := meta["labels"].(map[string]any)
-	return labels
 }

@@ -3,6 +3,8 @@ package kinds
 import (
 	"context"
 	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Cluster answers which kinds a repository declares: an admission.Cluster. It may also have a method KindOf(group,
@@ -86,9 +88,7 @@ func In(ctx context.Context, cluster Cluster, group, plural string) string {
 // (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/).
 func defined(ctx context.Context, cluster Cluster, group, plural string) string {
 	d, _ := cluster.Get(AskFor(ctx, ""), apiextensions, definition, "", plural+"."+group)
-	spec, _ := d["spec"].(map[string]any)
-	names, _ := spec["names"].(map[string]any)
-	kind, _ := names["kind"].(string)
+	kind, _ := jsonpointer.At(d, "/spec/names/kind").(string)
 	return kind
 }
 
@@ -99,9 +99,8 @@ func DefinedClusterScoped(ctx context.Context, cluster Cluster, group, kind stri
 		return false
 	}
 	scoped := func(d map[string]any) (is, says bool) {
-		spec, _ := d["spec"].(map[string]any)
-		names, _ := spec["names"].(map[string]any)
-		return spec["scope"] == "Cluster", spec["group"] == group && names["kind"] == kind
+		at := func(pointer string) any { return jsonpointer.At(d, pointer) }
+		return at("/spec/scope") == "Cluster", at("/spec/group") == group && at("/spec/names/kind") == kind
 	}
 	ctx = AskFor(ctx, kind)
 	if d, ok := cluster.Get(ctx, apiextensions, definition, "", Plural(kind)+"."+group); ok {

@@ -57,16 +57,11 @@ func Parse(document any, pointer string) (*Tree, error) {
 	if pointer != "" && pointer[0] != '/' {
 		return nil, jsonpointer.Errorf(pointer, "a JSON Pointer starts with /")
 	}
-	tokens := slices.Collect(jsonpointer.Tokens(pointer))
-	part := document
-	for i, t := range tokens {
-		next, ok := jsonpointer.Child(part, t)
-		if !ok {
-			return nil, jsonpointer.Errorf(jsonpointer.Join(tokens[:i+1]...), "there is no such field")
-		}
-		part = next
+	part, ok := jsonpointer.Lookup(document, pointer)
+	if !ok {
+		return nil, jsonpointer.Errorf(pointer, "there is no such field")
 	}
-	p := &parser{document: document, base: tokens}
+	p := &parser{document: document, base: slices.Collect(jsonpointer.Tokens(pointer))}
 	root, err := p.node(part, nil, 0)
 	if err != nil {
 		return nil, err
