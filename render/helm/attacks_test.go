@@ -34,6 +34,7 @@ func TestUnlimitedChartsAreStopped(t *testing.T) {
 		"repeat 2":   {"templates/a.yaml", `{{ range until 5000 }}{{ repeat 60000000 "x" | len }}{{ end }}`},
 		"until":      {"templates/a.yaml", `{{ until 2000000000 | len }}`},
 		"untilStep":  {"templates/a.yaml", `{{ untilStep 0 2000000000 1 | len }}`},
+		"untilStep+": {"templates/a.yaml", `{{ untilStep 9223372036854775806 9223372036854775807 3 | len }}`},
 		"untilStep-": {"templates/a.yaml", `{{ untilStep 2000000000 -2000000000 -1 | len }}`},
 		"seq":        {"templates/a.yaml", `{{ seq 2000000000 | len }}`},
 		"seq-":       {"templates/a.yaml", `{{ seq 1 -2000000000 | len }}`},

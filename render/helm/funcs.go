@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -178,7 +179,8 @@ func (r *run) widths(format string, args []any) error {
 func counted[T any](r *run, start, stop, step int, do func() T) (none T, _ error) {
 	distance := float64(stop) - float64(start)
 	if step != 0 && (distance < 0) == (step < 0) {
-		if distance/float64(step) > float64(r.limits.Output/8) {
+		overflows := step > 0 && stop > math.MaxInt-step || step < 0 && stop < math.MinInt-step // the step after the last
+		if overflows || distance/float64(step) > float64(r.limits.Output/8) {
 			return none, halted("builds too large a list")
 		}
 		if err := r.alive(); err != nil {
