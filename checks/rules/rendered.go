@@ -116,7 +116,8 @@ func renderedLines(res *render.Resource, data []byte, file string, start int) fu
 
 // deployed replaces the rules in files by what objects of Argo CD and Flux deploy of them: an overlay may enforce a policy,
 // and a Flux object may say its namespace. If the roots differ, or no object deploys them, the file counts as it is
-// written: a kustomization that nothing deploys does not change what a cluster enforces.
+// written: a kustomization that nothing deploys does not change what a cluster enforces. Only where no objects deploy anything,
+// it says the namespace of what it includes.
 func (out *Sources) deployed(ctx context.Context, c diff.Commit) error {
 	d := &deployedRules{set: c.Roots.OfKind, names: map[string]bool{}, of: map[string]render.Declared{}, text: map[string]string{}}
 	all := make([][]ruleNode, len(out.Policies))
@@ -132,9 +133,12 @@ func (out *Sources) deployed(ctx context.Context, c diff.Commit) error {
 		if len(written) == 0 || c.Roots.AsWritten(s.Path, slices.ContainsFunc(written, ruleNode.namespaced)) {
 			continue
 		}
+		byHand := func(root roots.Root) bool { // it says the namespace of a Policy where no objects deploy anything
+			return root.Kind == roots.Kustomization && !c.Roots.Deploying.Any() && slices.ContainsFunc(written, ruleNode.namespaced)
+		}
 		versions, names := map[string][]ruleNode{}, []string(nil)
 		for _, root := range c.Roots.Reach([]string{s.Path}, nil) {
-			if at := c.Roots.Placement(root); len(at.Clusters) == 0 || at.Implied || isOther(root) {
+			if at := c.Roots.Placement(root); (len(at.Clusters) == 0 || at.Implied) && !byHand(root) || isOther(root) {
 				continue
 			}
 			rules, err := d.as(ctx, root, written)
