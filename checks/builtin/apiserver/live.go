@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -43,11 +44,15 @@ func bound(now, was runtime.Object) {
 // addresses are example addresses of Services, which nobody writes in a manifest.
 var addresses = map[core.IPFamily]string{core.IPv4Protocol: "10.254.253.252", core.IPv6Protocol: "fdfe:fdfc::1"}
 
-// healthCheckPort is an example port for health checks.
-const healthCheckPort = 30000
+// healthCheckPort is an example port for health checks, and lastNodePort the first example of a node port. Others follow
+// downwards.
+const (
+	healthCheckPort = 30000
+	lastNodePort    = 32767
+)
 
-// allocate sets what the API server allocates for a new Service before validation: addresses, and a port for health
-// checks.
+// allocate sets what the API server allocates for a new Service before validation: addresses, node ports, and a port for
+// health checks.
 func allocate(o runtime.Object) {
 	s := &o.(*core.Service).Spec
 	o.(*core.Service).Status = core.ServiceStatus{}
@@ -93,6 +98,19 @@ func allocate(o runtime.Object) {
 	if service.NeedsHealthCheck(o.(*core.Service)) && s.HealthCheckNodePort == 0 {
 		s.HealthCheckNodePort = healthCheckPort
 	}
+	if s.Type == core.ServiceTypeNodePort || s.Type == core.ServiceTypeLoadBalancer && !refusesNodePorts(s) {
+		next := int32(lastNodePort)
+		for i := range s.Ports {
+			for slices.ContainsFunc(s.Ports, func(p core.ServicePort) bool { return p.NodePort == next }) {
+				next--
+			}
+			s.Ports[i].NodePort = cmp.Or(s.Ports[i].NodePort, next)
+		}
+	}
+}
+
+func refusesNodePorts(s *core.ServiceSpec) bool {
+	return s.AllocateLoadBalancerNodePorts != nil && !*s.AllocateLoadBalancerNodePorts
 }
 
 // addressed keeps the addresses of a Service if the new version sets none. It takes away what a new type does not use and the
@@ -102,6 +120,12 @@ func addressed(now, was runtime.Object) {
 	to, from := &next.Spec, &old.Spec
 	if from.ClusterIP != "" && slices.Contains(slices.Collect(maps.Values(addresses)), to.ClusterIP) {
 		to.ClusterIP, to.ClusterIPs = from.ClusterIP, from.ClusterIPs
+	}
+	for i, p := range to.Ports {
+		if had := slices.IndexFunc(from.Ports, func(q core.ServicePort) bool { return q.Protocol == p.Protocol && q.Port == p.Port }); had >= 0 &&
+			p.NodePort > lastNodePort-int32(len(to.Ports)) && from.Ports[had].NodePort != 0 {
+			to.Ports[i].NodePort = from.Ports[had].NodePort
+		}
 	}
 	switch needs := service.NeedsHealthCheck(next); {
 	case needs && to.HealthCheckNodePort == healthCheckPort && from.HealthCheckNodePort != 0:

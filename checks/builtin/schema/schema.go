@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render/doc"
 )
@@ -88,7 +90,7 @@ func (s *Schemas) Validate(ctx context.Context, object, old map[string]any) Answ
 		return Answer{}
 	}
 	if !definitions.has(group, kind) {
-		if ofKubernetesGroup(apiVersion) {
+		if ofKubernetesGroup(apiVersion) || !mayBeCustom(group) && len(versionsOf(kind)) > 0 {
 			return nowhere(apiVersion, kind)
 		}
 		return Answer{State: Undeclared}
@@ -179,10 +181,16 @@ func (s *Schemas) later(apiVersion, kind string, first int) Answer {
 // misspelled returns the answer for a kind without a group that Kubernetes does not have, if it is similar to one that
 // it has. Files of other programs and old ones of OpenShift also have kinds without a group.
 func misspelled(apiVersion, kind string) Answer {
-	if apiVersion != "v1" || len(versionsOf(kind)) == 0 && nearestKind(apiVersion, kind) == "" {
+	if len(versionsOf(kind)) == 0 && (apiVersion != "v1" || nearestKind(apiVersion, kind) == "") {
 		return Answer{State: Undeclared}
 	}
 	return nowhere(apiVersion, kind)
+}
+
+// mayBeCustom reports whether a definition of custom resources may have a group: a domain with a dot
+// (https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/).
+func mayBeCustom(group string) bool {
+	return strings.Contains(group, ".") && len(validation.IsDNS1123Subdomain(group)) == 0
 }
 
 // nowhere returns the answer for a kind that no known version of Kubernetes has in an API version of its own groups.
