@@ -154,7 +154,7 @@ func FactsOf(s *settings.Settings, cluster admission.Cluster) Facts {
 // For returns the checks of resources in one cluster: those that are always on, and those that the settings leave on.
 func For(f Facts) []Check {
 	f.apis = f.newAPIs()
-	list := append(Always(), leave(f, switched())...)
+	list := append(always(f.apis), leave(f, switched())...)
 	for i := range list {
 		list[i].apis = f.apis
 	}
@@ -177,14 +177,17 @@ func leave(f Facts, switched []switchable) (list []Check) {
 }
 
 // Always returns the checks that cannot be turned off: they report issues that rendering found, and what Argo CD rejects.
-func Always() []Check {
+func Always() []Check { return always(nil) }
+
+// always is Always, with what is known of a cluster.
+func always(f *apiFacts) []Check {
 	fails := func(issue render.Check, severity string) Check {
 		return issueCheck(issue, Info{string(issue), severity, engine.Fail, true})
 	}
 	rejects := fails(render.ControllerRejects, "high")
 	rendered := rejects.Violations
 	rejects.Violations = func(ctx context.Context, s Deployed) []Violation {
-		return append(rendered(ctx, s), destinations(ctx, s)...)
+		return slices.Concat(rendered(ctx, s), destinations(ctx, s), f.unpermitted(ctx, s))
 	}
 	return []Check{
 		fails(render.Unprintable, "high"),
