@@ -39,7 +39,7 @@ type worklist struct {
 	brings     func() map[string]bool                 // folders whose kustomization includes a remote source or chart, directly or not
 	parted     func() map[gitops.Cluster]bool
 	dropped    func(dir string) bool // an object deployed a folder before the change, and none does now
-	brought    map[roots.Root]bool // that followBrought has read, with the lock work
+	brought    map[roots.Root]bool   // that followBrought has read, with the lock work
 
 	mu        sync.Mutex
 	replaced  map[string]bool // files with objects that a deployment changes, see arrived
