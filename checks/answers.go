@@ -103,7 +103,7 @@ func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewe
 	d := rules.decision
 	checks := builtin.For(builtin.FactsOf(rules.Settings, pairs.declared))
 	v := review.By(rules.Ruleset, checks, change.User, pairs.declared, d.Effective)
-	pairs.declared.Received = builtin.ReceivedIn(checks)
+	pairs.declared.Answered = builtin.AnsweredBy(checks)
 	if v.Clusters = pairs.declared.Clusters; v.Clusters != nil {
 		type key struct {
 			file     string

@@ -60,6 +60,11 @@ func (e *Evaluator) Without(is func(file string, of *Exception) bool) *Evaluator
 	return e.policies.bind(slices.DeleteFunc(slices.Clone(e.exceptions), excepts), e.cluster, mutates)
 }
 
+// Asked returns an evaluator with only some policies.
+func (e *Evaluator) Asked(is func(PolicyRef) bool) *Evaluator {
+	return e.policies.bind(e.exceptions, e.cluster, func(s boundStep) bool { return !is(e.policies.list[s.policy].reference()) })
+}
+
 // Bind creates an evaluator. The caller decides which exceptions count, such as only approved ones that have not
 // expired. cluster may be nil: then no objects are declared.
 func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Evaluator {

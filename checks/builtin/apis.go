@@ -151,13 +151,13 @@ func Received(ctx context.Context, checks []Check, p *diff.Pair) *diff.Pair {
 	return &out
 }
 
-// ReceivedIn returns what gives custom resources the defaults of their definitions, for declared.Objects.Received.
-func ReceivedIn(checks []Check) func(context.Context, admission.Object) admission.Object {
+// AnsweredBy returns what gives custom resources the defaults of their definitions, for declared.Objects.Answered.
+func AnsweredBy(checks []Check) func(context.Context, admission.Object) admission.Object {
 	if len(checks) == 0 || checks[0].apis == nil {
 		return nil
 	}
 	return func(ctx context.Context, o admission.Object) admission.Object {
-		return checks[0].apis.asOf(ctx).Schemas.Received(ctx, o)
+		return checks[0].apis.asOf(ctx).Schemas.Answered(ctx, o)
 	}
 }
 

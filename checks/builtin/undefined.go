@@ -17,6 +17,9 @@ import (
 // (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#delete-a-customresourcedefinition).
 func (f *apiFacts) undefined(ctx context.Context, s Deployed) []Violation {
 	id, at := admission.IdentityOf(s.Old.Object), "/spec/names/kind"
+	if id.Group == "" && id.Kind == "Namespace" {
+		return f.emptied(ctx, s, id.Name)
+	}
 	stay, _ := f.objectsOf(ctx, s, nil)
 	if stay == "" {
 		return nil
@@ -31,6 +34,33 @@ func (f *apiFacts) undefined(ctx context.Context, s Deployed) []Violation {
 		return nil // another root defines it, or a source that is not rendered may
 	}
 	return []Violation{{at, "this kind is still in use: the cluster deletes " + stay + " with its definition, and refuses them from then on"}}
+}
+
+// inNamespaces are kinds of objects that most namespaces with something in them have.
+var inNamespaces = []admission.Identity{{Kind: "ConfigMap"}, {Kind: "Secret"}, {Kind: "Service"}, {Kind: "ServiceAccount"},
+	{Kind: "PersistentVolumeClaim"}, {Kind: "Pod"}, {Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "StatefulSet"},
+	{Group: "apps", Kind: "DaemonSet"}, {Group: "batch", Kind: "CronJob"}, {Group: "batch", Kind: "Job"},
+	{Group: "networking.k8s.io", Kind: "Ingress"}, {Group: "networking.k8s.io", Kind: "NetworkPolicy"},
+	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, {Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}}
+
+// emptied finds that a Namespace goes while objects in it stay deployed: the cluster deletes them with it, and refuses new ones
+// (https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/).
+func (f *apiFacts) emptied(ctx context.Context, s Deployed, name string) []Violation {
+	if f.cluster == nil {
+		return nil
+	}
+	now, lookups := declared.For(declared.Unrecorded(ctx), s.Root)
+	if _, declares := f.cluster.Get(now, "", "Namespace", "", name); declares || lookups.Unknown() {
+		return nil // another root declares it, or a source that is not rendered may
+	}
+	ctx = declared.Cautious(declared.Unrecorded(ctx), s.Root)
+	for _, of := range inNamespaces {
+		if list := f.cluster.List(ctx, of.Group, of.Kind, name); len(list) > 0 {
+			return []Violation{{"/metadata/name", fmt.Sprintf("this namespace is still in use: the cluster deletes %s %s with it, and refuses "+
+				"what is deployed to it from then on", of.Kind, admission.IdentityOf(list[0]).Name)}}
+		}
+	}
+	return nil
 }
 
 // unserved finds that a definition no longer serves a version in which objects stay deployed.

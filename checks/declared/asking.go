@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -231,4 +233,28 @@ func (d *Objects) namesOf(root roots.Root) map[admission.Identity]bool {
 	}
 	d.names[root] = names
 	return names
+}
+
+// isCustom reports whether the objects of a group are custom resources, and Answered is set.
+func (d *Objects) isCustom(group string) bool {
+	return d.Answered != nil && group != "" && !kinds.OfKubernetes(group)
+}
+
+// answered returns a custom resource as the API server answers it. A definition that the change alters counts as altered, if
+// it says something else about the object.
+func (d *Objects) answered(ctx context.Context, object admission.Object) admission.Object {
+	out, a := d.Answered(ctx, object), d.asking(ctx)
+	if d.tip == nil || a.before || reflect.DeepEqual(out, d.Answered(a.Before(ctx), object)) {
+		return out
+	}
+	id := admission.IdentityOf(object)
+	list, _ := d.list(Unrecorded(ctx), "apiextensions.k8s.io", "CustomResourceDefinition", "")
+	for _, definition := range list {
+		group, _ := jsonpointer.At(definition, "/spec/group").(string)
+		kind, _ := jsonpointer.At(definition, "/spec/names/kind").(string)
+		if group == id.Group && kind == id.Kind {
+			a.alter(admission.IdentityOf(definition))
+		}
+	}
+	return out
 }

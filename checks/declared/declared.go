@@ -34,8 +34,8 @@ type Objects struct {
 	Secrets *mask.Values
 	// Above also answers look-ups. For inherited policies, it replaces the files of the settings.
 	Above *Above
-	// Received returns a custom resource as the API server answers it, as of the time that the context asks for; nil: as it is.
-	Received func(context.Context, admission.Object) admission.Object
+	// Answered returns a custom resource as the API server answers it, as of the time that the context asks for; nil: as it is.
+	Answered func(context.Context, admission.Object) admission.Object
 
 	set     *deploy.Set
 	context []string // files and folders from the settings

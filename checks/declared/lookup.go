@@ -70,14 +70,9 @@ func (d *Objects) Since(tip, fork *Objects, touched []roots.Root) {
 func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
 	object, ok := d.get(ctx, group, kind, namespace, name)
 	if ok && d.isCustom(group) {
-		object = d.Received(ctx, object)
+		object = d.answered(ctx, object)
 	}
 	return object, ok
-}
-
-// isCustom reports whether the objects of a group are custom resources, and Received is set.
-func (d *Objects) isCustom(group string) bool {
-	return d.Received != nil && group != "" && !kinds.OfKubernetes(group)
 }
 
 func (d *Objects) get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
@@ -143,7 +138,7 @@ func (d *Objects) List(ctx context.Context, group, kind, namespace string) []adm
 	if !d.isCustom(group) {
 		return list
 	}
-	return report.Mapped(list, func(o admission.Object) admission.Object { return d.Received(ctx, o) })
+	return report.Mapped(list, func(o admission.Object) admission.Object { return d.answered(ctx, o) })
 }
 
 // list returns the list. none says that certainly nothing declares an object of it: it is not only unknown.

@@ -359,7 +359,7 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 		s.declared.Secrets, s.declared.Above = in.Secrets, above
 	}
 	s.checks = builtin.For(builtin.FactsOf(set.Settings, s.declared))
-	s.declared.Received = builtin.ReceivedIn(s.checks)
+	s.declared.Answered = builtin.AnsweredBy(s.checks)
 	s.reviewer = s.reviewerWith(decision.Effective)
 	s.view = review.ViewOf(set, decision, in.Trees)
 	among := []*deploy.Set{s.sides.Head}

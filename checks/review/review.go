@@ -241,7 +241,7 @@ func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, s builtin.
 		return nil
 	}
 	if s.Resource != nil {
-		s = mutated(ctx, rules, s, request)
+		s = mutated(ctx, asked(rules, request), s, request)
 	}
 	return builtin.Results(ctx, v.Checks, s, rules, request)
 }
@@ -316,7 +316,8 @@ func (v *Reviewer) Request(p *diff.Pair) *admission.Request {
 // Evaluate evaluates one set of rules. It looks up the request's Namespace only if a rule, or whether it blocks, cannot be
 // decided without it, since that searches the repository, and adds it to the request.
 func (v *Reviewer) Evaluate(ctx context.Context, rules *engine.Evaluator, r *admission.Request) []engine.Result {
-	results := asked(rules.Evaluate(ctx, r), r)
+	rules = asked(rules, r)
+	results := rules.Evaluate(ctx, r)
 	open := func(r engine.Result) bool { return Undecided(r) || r.Unsure && Violated(r) }
 	if r.Namespace != nil || r.Inherited != nil || !slices.ContainsFunc(results, open) {
 		return results
@@ -330,22 +331,20 @@ func (v *Reviewer) Evaluate(ctx context.Context, rules *engine.Evaluator, r *adm
 		return results
 	}
 	r.Place, r.Inherited = place, &inherited
-	return asked(rules.Evaluate(ctx, r), r)
+	return rules.Evaluate(ctx, r)
 }
 
-// asked returns the results of the policies that an API server asks about an object: those of Kubernetes are not asked about
-// policies of Kubernetes and their bindings, and webhooks, as Kyverno's, not about these and the configurations of webhooks
+// asked returns the policies that an API server asks about an object: those of Kubernetes are not asked about policies of
+// Kubernetes and their bindings, and webhooks, as Kyverno's, not about these and the configurations of webhooks
 // (k8s.io/apiserver/pkg/admission/plugin/policy/generic and plugin/webhook/predicates/rules).
-func asked(results []engine.Result, r *admission.Request) []engine.Result {
+func asked(rules *engine.Evaluator, r *admission.Request) *engine.Evaluator {
 	const group = "admissionregistration.k8s.io"
 	id := r.Identity()
 	policies := strings.Contains(id.Kind, "AdmissionPolicy")
 	if id.Group != group || !policies && !strings.HasSuffix(id.Kind, "WebhookConfiguration") {
-		return results
+		return rules
 	}
-	return slices.DeleteFunc(results, func(one engine.Result) bool {
-		return policies || !strings.HasPrefix(one.Policy.APIVersion, group+"/")
-	})
+	return rules.Asked(func(p engine.PolicyRef) bool { return !policies && strings.HasPrefix(p.APIVersion, group+"/") })
 }
 
 // place looks up the declared Namespace of a request's object, and whether its kind is namespaced.

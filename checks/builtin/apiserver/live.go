@@ -98,19 +98,35 @@ func allocate(o runtime.Object) {
 	if service.NeedsHealthCheck(o.(*core.Service)) && s.HealthCheckNodePort == 0 {
 		s.HealthCheckNodePort = healthCheckPort
 	}
-	if s.Type == core.ServiceTypeNodePort || s.Type == core.ServiceTypeLoadBalancer && !refusesNodePorts(s) {
-		next := int32(lastNodePort)
-		for i := range s.Ports {
-			for slices.ContainsFunc(s.Ports, func(p core.ServicePort) bool { return p.NodePort == next }) {
-				next--
-			}
-			s.Ports[i].NodePort = cmp.Or(s.Ports[i].NodePort, next)
-		}
-	}
+	allocatePorts(s, nil)
 }
 
-func refusesNodePorts(s *core.ServiceSpec) bool {
-	return s.AllocateLoadBalancerNodePorts != nil && !*s.AllocateLoadBalancerNodePorts
+// allocatePorts sets the node ports of a Service that has none for a port. The examples are none of the ports that it has, and
+// for an update it first keeps those that its former version has for ports of the same names.
+func allocatePorts(s, former *core.ServiceSpec) {
+	refuses := s.AllocateLoadBalancerNodePorts != nil && !*s.AllocateLoadBalancerNodePorts
+	if s.Type != core.ServiceTypeNodePort && (s.Type != core.ServiceTypeLoadBalancer || refuses) {
+		return
+	}
+	has := func(port int32) bool {
+		return slices.ContainsFunc(s.Ports, func(p core.ServicePort) bool { return p.NodePort == port })
+	}
+	for i := range s.Ports {
+		p := &s.Ports[i]
+		if former != nil && p.NodePort == 0 {
+			at := slices.IndexFunc(former.Ports, func(was core.ServicePort) bool { return was.Name == p.Name })
+			if at >= 0 && !has(former.Ports[at].NodePort) {
+				p.NodePort = former.Ports[at].NodePort
+			}
+		}
+	}
+	next := int32(lastNodePort)
+	for i := range s.Ports {
+		for has(next) {
+			next--
+		}
+		s.Ports[i].NodePort = cmp.Or(s.Ports[i].NodePort, next)
+	}
 }
 
 // addressed keeps the addresses of a Service if the new version sets none. It takes away what a new type does not use and the
@@ -122,11 +138,11 @@ func addressed(now, was runtime.Object) {
 		to.ClusterIP, to.ClusterIPs = from.ClusterIP, from.ClusterIPs
 	}
 	for i, p := range to.Ports {
-		if had := slices.IndexFunc(from.Ports, func(q core.ServicePort) bool { return q.Protocol == p.Protocol && q.Port == p.Port }); had >= 0 &&
-			p.NodePort > lastNodePort-int32(len(to.Ports)) && from.Ports[had].NodePort != 0 {
-			to.Ports[i].NodePort = from.Ports[had].NodePort
+		if p.NodePort > lastNodePort-int32(len(to.Ports)) { // an example, see allocatePorts
+			to.Ports[i].NodePort = 0
 		}
 	}
+	allocatePorts(to, from)
 	switch needs := service.NeedsHealthCheck(next); {
 	case needs && to.HealthCheckNodePort == healthCheckPort && from.HealthCheckNodePort != 0:
 		to.HealthCheckNodePort = from.HealthCheckNodePort

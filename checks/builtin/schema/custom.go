@@ -98,6 +98,18 @@ func (d *definitions) look(ctx context.Context, group, version string, object, o
 // since Validate reports them. The given object is not changed. It is returned as it is where its definition is not declared or
 // cannot be used, or where several disagree.
 func (s *Schemas) Received(ctx context.Context, object map[string]any) (out map[string]any) {
+	return s.made(ctx, object, func(schema *schema) map[string]any { return schema.filled(schema.taken(object)) })
+}
+
+// Answered returns a custom resource as the API server answers a request for it: like Received, but with its status.
+func (s *Schemas) Answered(ctx context.Context, object map[string]any) map[string]any {
+	return s.made(ctx, object, func(schema *schema) map[string]any {
+		return schema.filled(jsonpointer.Copy(object, numberOf).(map[string]any))
+	})
+}
+
+// made returns what is made of a custom resource with its definition.
+func (s *Schemas) made(ctx context.Context, object map[string]any, with func(*schema) map[string]any) (out map[string]any) {
 	apiVersion, name := typeOf(object)
 	group, version, ok := strings.Cut(apiVersion, "/")
 	if _, _, known := servedIn(apiVersion, name); known || !ok || Encrypted(object) {
@@ -117,7 +129,7 @@ func (s *Schemas) Received(ctx context.Context, object map[string]any) (out map[
 		if err != nil || schema == nil || schema.defaults*nodes(object) > maxWork {
 			return object
 		}
-		made := schema.filled(schema.taken(object))
+		made := with(schema)
 		if out != nil && !reflect.DeepEqual(out, made) {
 			return object
 		}
