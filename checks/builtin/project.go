@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/declared"
@@ -51,16 +52,13 @@ func (f *apiFacts) unpermitted(ctx context.Context, s Deployed) (list []Violatio
 	return list
 }
 
-// permits reports whether patterns for sources permit an address. One that begins with "!" forbids what it matches.
+// permits reports whether patterns for sources permit an address, or may do so. One that begins with "!" forbids what it matches.
 func permits(patterns []string, url string) (any bool) {
-	plain := func(url string) string {
-		return strings.TrimSuffix(strings.ToLower(strings.TrimSuffix(url, "/")), ".git")
-	}
 	for _, p := range patterns {
 		not, forbids := strings.CutPrefix(p, "!")
-		switch matches := pattern.Wildcard(plain(not), plain(url)); {
+		switch matches := matches(plainURL(not), plainURL(url)); {
 		case forbids && matches:
-			return false
+			return strings.ContainsAny(not, special)
 		case forbids || matches:
 			any = true
 		}
@@ -68,17 +66,36 @@ func permits(patterns []string, url string) (any bool) {
 	return any
 }
 
-// permitsDestination reports whether the destinations of a project permit that of an Application, or may do so.
-func permitsDestination(list []map[string]any, app map[string]any) (any bool) {
+// special are the characters of patterns of Argo CD besides "*" and "?". A pattern with one counts as matching.
+const special = `[]{}\\`
+
+func matches(p, text string) bool {
+	return strings.ContainsAny(p, special) || pattern.Wildcard(p, text)
+}
+
+// plainURL returns the form of the address of a repository in which Argo CD compares it.
+func plainURL(url string) string {
+	url = strings.TrimSuffix(strings.ToLower(strings.TrimSuffix(url, "/")), ".git")
+	if rest, ssh := strings.CutPrefix(url, "ssh://"); ssh {
+		return rest
+	}
+	if user, rest, found := strings.Cut(url, "@"); found && !strings.Contains(url, "://") {
+		return user + "@" + strings.Replace(rest, ":", "/", 1)
+	}
+	return url
+}
+
+// permitsDestination reports whether the destinations of a project permit that of an Application, or may do so: the name of a
+// cluster may stand for any address, and the other way round.
+func permitsDestination(list []map[string]any, app map[string]any) bool {
 	name, server := textAt(app, "/spec/destination/name"), textAt(app, "/spec/destination/server")
-	for _, d := range list {
-		in, forbids := strings.CutPrefix(textAt(d, "/namespace"), "!")
-		if forbids || strings.HasPrefix(textAt(d, "/server")+textAt(d, "/name"), "!") {
+	return slices.ContainsFunc(list, func(d map[string]any) bool {
+		in, ofName, ofServer := textAt(d, "/namespace"), textAt(d, "/name"), textAt(d, "/server")
+		if strings.HasPrefix(in, "!") || strings.HasPrefix(ofName, "!") || strings.HasPrefix(ofServer, "!") {
 			return true // decided by the order of all of them
 		}
-		known := name != "" && textAt(d, "/name") != "" || server != "" && textAt(d, "/server") != ""
-		there := name != "" && pattern.Wildcard(textAt(d, "/name"), name) || server != "" && pattern.Wildcard(textAt(d, "/server"), server)
-		any = any || (there || !known) && pattern.Wildcard(in, textAt(app, "/spec/destination/namespace"))
-	}
-	return any
+		there := name == "" && ofName != "" || server == "" && ofServer != "" || // not known
+			name != "" && matches(ofName, name) || server != "" && matches(ofServer, server)
+		return there && matches(in, textAt(app, "/spec/destination/namespace"))
+	})
 }

@@ -25,15 +25,21 @@ func (f *apiFacts) undefined(ctx context.Context, s Deployed) []Violation {
 		return nil
 	}
 	ctx, lookups := declared.For(declared.Unrecorded(ctx), s.Root)
-	var brought []admission.Object
-	if changed, ok := f.cluster.(seeing); ok {
-		brought = changed.Seen(id.Group, id.Kind)
-	}
 	_, defined := f.cluster.Get(ctx, id.Group, id.Kind, "", id.Name)
-	if _, moves := declared.Find(brought, "", id.Name); defined || moves || lookups.Unknown() {
+	if defined || f.brings(id) || lookups.Unknown() {
 		return nil // another root defines it, or a source that is not rendered may
 	}
 	return []Violation{{at, "this kind is still in use: the cluster deletes " + stay + " with its definition, and refuses them from then on"}}
+}
+
+// brings reports whether the renderings of the change have an object of the whole cluster.
+func (f *apiFacts) brings(id admission.Identity) bool {
+	changed, ok := f.cluster.(seeing)
+	if !ok {
+		return false
+	}
+	_, has := declared.Find(changed.Seen(id.Group, id.Kind), "", id.Name)
+	return has
 }
 
 // inNamespaces are kinds of objects that most namespaces with something in them have.
@@ -50,7 +56,8 @@ func (f *apiFacts) emptied(ctx context.Context, s Deployed, name string) []Viola
 		return nil
 	}
 	now, lookups := declared.For(declared.Unrecorded(ctx), s.Root)
-	if _, declares := f.cluster.Get(now, "", "Namespace", "", name); declares || lookups.Unknown() {
+	_, declares := f.cluster.Get(now, "", "Namespace", "", name)
+	if declares || f.brings(admission.Identity{Kind: "Namespace", Name: name}) || lookups.Unknown() {
 		return nil // another root declares it, or a source that is not rendered may
 	}
 	ctx = declared.Cautious(declared.Unrecorded(ctx), s.Root)

@@ -235,6 +235,12 @@ func (d *Objects) namesOf(root roots.Root) map[admission.Identity]bool {
 	return names
 }
 
+// completed is a custom resource as the API server answers it, now and before the change.
+type completed struct {
+	of, now, before admission.Object
+	differs         bool
+}
+
 // isCustom reports whether the objects of a group are custom resources, and Answered is set.
 func (d *Objects) isCustom(group string) bool {
 	return d.Answered != nil && group != "" && !kinds.OfKubernetes(group)
@@ -243,8 +249,22 @@ func (d *Objects) isCustom(group string) bool {
 // answered returns a custom resource as the API server answers it. A definition that the change alters counts as altered, if
 // it says something else about the object.
 func (d *Objects) answered(ctx context.Context, object admission.Object) admission.Object {
-	out, a := d.Answered(ctx, object), d.asking(ctx)
-	if d.tip == nil || a.before || reflect.DeepEqual(out, d.Answered(a.Before(ctx), object)) {
+	a := d.asking(ctx)
+	// The object stays in the memo, so that no other gets its address.
+	one := d.completed.Get(reflect.ValueOf(object).Pointer(), func() (one completed) {
+		after := context.WithValue(ctx, askingKey{}, asking{Lookups: a.Lookups})
+		one.of, one.now = object, d.Answered(after, object)
+		if one.before = one.now; d.tip != nil {
+			one.before = d.Answered(a.Before(ctx), object)
+			one.differs = !reflect.DeepEqual(one.before, one.now)
+		}
+		return one
+	})
+	out := one.now
+	if a.before {
+		out = one.before
+	}
+	if !one.differs || a.before {
 		return out
 	}
 	id := admission.IdentityOf(object)

@@ -19,6 +19,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -54,7 +55,8 @@ type Objects struct {
 	last      map[Blind]time.Time
 	lacksLast map[roots.Root]bool // roots without such a rendering
 
-	known sync.Map // by rootKind: render.Declared
+	known     sync.Map                     // by rootKind: render.Declared
+	completed env.Memo[uintptr, completed] // by the address of the object: see answered
 
 	answers map[query]*released // objects of releases
 	spent   time.Duration       // time spent on rendering releases

@@ -145,6 +145,9 @@ func (out *Sources) deployed(ctx context.Context, c diff.Commit) error {
 			if err != nil {
 				return err
 			}
+			if byHand(root) {
+				rules = inNamespaces(written, rules)
+			}
 			if len(rules) > 0 {
 				versions[d.contents(rules)], names = rules, append(names, root.Name())
 			}
@@ -164,6 +167,21 @@ func (out *Sources) deployed(ctx context.Context, c diff.Commit) error {
 		}
 	}
 	return nil
+}
+
+// inNamespaces returns rules as they are written, with the namespaces that deployed ones of their names have.
+func inNamespaces(written, deployed []ruleNode) []ruleNode {
+	return report.Mapped(written, func(r ruleNode) ruleNode {
+		i := slices.IndexFunc(deployed, func(d ruleNode) bool { return d.name() == r.name() && d.object["kind"] == r.object["kind"] })
+		if i < 0 || !r.namespaced() {
+			return r
+		}
+		metadata, _ := r.object["metadata"].(map[string]any)
+		object, own := maps.Clone(r.object), maps.Clone(metadata)
+		own["namespace"] = admission.IdentityOf(deployed[i].object).Namespace
+		object["metadata"] = own
+		return ruleNode{object: object, node: r.node}
+	})
 }
 
 // maxNames is how many roots a warning names.

@@ -103,12 +103,13 @@ var editedTable = env.Table{Name: "edited"}
 
 func (w *worklist) edited(one *Deployment) (out edited) {
 	memory := w.cache.Memory()
-	if one.Version == "" || one.Kind != gitops.Flux && len(one.Overrides.Edits) == 0 { // which is not worth it
+	if one.Kind != gitops.Flux && len(one.Overrides.Edits) == 0 { // which is not worth it
 		memory = nil
 	}
 	key := ""
-	if memory != nil {
-		key = fmt.Sprint(one.Version, " ", one.From, " ", one.own(), " ", one.Exclusion, " ", w.limits)
+	if memory != nil { // the result has places of the overrides, and problems the object
+		key = fmt.Sprintf("%d %v %v %q %x", w.index.Tree().BlobLimit(), w.limits, one.Object, one.own(), sha256.Sum256(slices.Concat(
+			env.Encode(one.Overrides), env.Encode(one.PathWhere), env.Encode(one.Exclusion))))
 	}
 	if known, ok := env.Get[edited](memory, editedTable, key, w); ok {
 		return known

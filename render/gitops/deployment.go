@@ -148,7 +148,6 @@ type Deployment struct {
 
 	Marks map[string]string // annotations that may keep the object itself in the cluster: see Itself
 
-	Version   string   `json:"-" cbor:"-"` // the id of the object, see Object.Identified
 	From      string   // the root that renders the object; empty: the object is in a file
 	Nth       int      // number among deployments of the same ID that differ
 	Only      string   // the name of the cluster that this is the deployment for, where the clusters of the object differ
@@ -303,7 +302,7 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 			o.Several(object)
 		}
 		for _, d := range one.Deployments {
-			d.From, d.Version = object.from, object.id
+			d.From = object.from
 			found = append(found, d)
 		}
 		for _, p := range one.Problems {
