@@ -187,7 +187,11 @@ func always(f *apiFacts) []Check {
 	rejects := fails(render.ControllerRejects, "high")
 	rendered := rejects.Violations
 	rejects.Violations = func(ctx context.Context, s Deployed) []Violation {
-		return slices.Concat(rendered(ctx, s), destinations(ctx, s), f.unpermitted(ctx, s))
+		list := append(rendered(ctx, s), destinations(ctx, s)...)
+		if f != nil {
+			list = append(list, f.violations(ctx, unpermitted, s)...)
+		}
+		return list
 	}
 	return []Check{
 		fails(render.Unprintable, "high"),

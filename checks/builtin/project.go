@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/builtin/schema"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -16,10 +17,10 @@ import (
 // unpermitted finds what the declared project of an Application does not permit: a source, or the destination
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/projects/; IsSourcePermitted and IsDestinationPermitted of Argo CD). Argo CD
 // then synchronizes nothing. Where the project is not declared, or describes clusters in another way than the Application, that
-// is not known.
-func (f *apiFacts) unpermitted(ctx context.Context, s Deployed) (list []Violation) {
+// is not known, as where others fill in a value.
+func unpermitted(ctx context.Context, f *apiFacts, s Deployed) (list []schema.Violation) {
 	id := admission.IdentityOf(s.Object)
-	if f == nil || f.cluster == nil || id.Group != "argoproj.io" || id.Kind != "Application" || id.Namespace == "" || s.Fragment() {
+	if f.cluster == nil || id.Group != "argoproj.io" || id.Kind != "Application" || id.Namespace == "" || s.Fragment() {
 		return nil
 	}
 	ctx = declared.Cautious(declared.Unrecorded(ctx), s.Root)
@@ -42,12 +43,13 @@ func (f *apiFacts) unpermitted(ctx context.Context, s Deployed) (list []Violatio
 		}
 	}
 	for _, at := range at {
-		if url := textAt(s.Object, at); url != "" && !permits(patterns, url) {
-			list = append(list, Violation{at, "the project " + name + " does not permit this source" + effect})
+		if url := textAt(s.Object, at); url != "" && !schema.FilledIn(url) && !permits(patterns, url) {
+			list = append(list, schema.Violation{Pointer: at, Message: "the project " + name + " does not permit this source" + effect})
 		}
 	}
-	if !permitsDestination(listAt(project, "/spec/destinations"), s.Object) {
-		list = append(list, Violation{"/spec/destination", "the project " + name + " does not permit this destination" + effect})
+	const to = "/spec/destination"
+	if !schema.FilledIn(jsonpointer.At(s.Object, to)) && !permitsDestination(listAt(project, "/spec/destinations"), s.Object) {
+		list = append(list, schema.Violation{Pointer: to, Message: "the project " + name + " does not permit this destination" + effect})
 	}
 	return list
 }

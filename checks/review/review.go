@@ -401,7 +401,7 @@ func (v *Reviewer) advise(ctx, was context.Context, a *Answer, request admission
 		return
 	}
 	request.Object = a.Object()
-	rules := v.Effective
+	rules := asked(v.Effective, &request)
 	deployed := mutated(ctx, rules, builtin.DeployedOf(a.Pair), &request)
 	takes := builtin.Takes(ctx, v.Checks, deployed)
 	a.advice = rules.SuggestFixes(ctx, &request, policies(a.Results), takes)

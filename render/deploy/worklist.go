@@ -198,10 +198,14 @@ func (w *worklist) followOne(one *Deployment, external bool) []*Deployment {
 // readRendered reads the objects that a deployment renders, and returns what they deploy.
 func (w *worklist) readRendered(one *Deployment) []*Deployment {
 	objects := w.sent(one)
+	deploying := deploying(objects)
+	if len(deploying) == 0 {
+		return nil
+	}
 	takesOver := w.isLive(one) // a deployment that is not live replaces nothing
 	added, again := w.add(one, objects)
 	if takesOver {
-		w.arrived(one, deploying(objects), again)
+		w.arrived(one, deploying, again)
 	}
 	return added
 }
