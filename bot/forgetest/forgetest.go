@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
@@ -13,7 +14,7 @@ import (
 )
 
 // GitHub implements methods of github.Client with the data in its fields. A test sets the fields between calls. It is
-// not safe for concurrent use.
+// not safe for concurrent use, except that Since may be called at any time.
 type GitHub struct {
 	forge.Client // nil: calls of methods that GitHub does not have panic
 
@@ -42,8 +43,10 @@ type GitHub struct {
 
 	calls       map[string]int
 	history     []string
-	since       []time.Time
 	redelivered []int64
+
+	mu    sync.Mutex // guards since
+	since []time.Time
 }
 
 // Calls returns how often a method was called.
@@ -55,7 +58,11 @@ func (g *GitHub) Calls(method string) int {
 func (g *GitHub) History() []string { return g.history }
 
 // Since returns the times since which failed deliveries were requested.
-func (g *GitHub) Since() []time.Time { return g.since }
+func (g *GitHub) Since() []time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.since)
+}
 
 // Redelivered returns the deliveries that were requested again.
 func (g *GitHub) Redelivered() []int64 { return g.redelivered }
@@ -228,7 +235,9 @@ func (g *GitHub) CloneURL(repo forge.Repo) string {
 
 // FailedDeliveries is as github.Client has it, except that it also returns deliveries from before since.
 func (g *GitHub) FailedDeliveries(_ context.Context, since time.Time) ([]forge.Delivery, error) {
+	g.mu.Lock()
 	g.since = append(g.since, since)
+	g.mu.Unlock()
 	return g.Lost, g.call("FailedDeliveries", since)
 }
 

@@ -70,7 +70,7 @@ var badInputs = []bad{
 		base:   map[string]string{".lintel.yaml": "policys: [policies/]\n"},
 		change: map[string]string{"apps/shop/base/config/shop.properties": "currency=USD\n"}},
 	{name: "no policies", folder: sampleRepo + "/platform", conclusion: "neutral", says: []string{"no policies"},
-		change: map[string]string{"namespaces.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: new\n"}},
+		change: map[string]string{"new.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: new\n"}},
 	{name: "no manifests", conclusion: "success", says: []string{"no deployed manifest"},
 		change: map[string]string{"README.md": "# fleet\n"}},
 }
