@@ -102,7 +102,7 @@ func (l lookupPath) answer(s *variable.Scope) (any, error) {
 	}
 	if l.name != "" {
 		if object, ok := cluster.Get(s.Context(), l.group, kind, l.namespace, l.name); ok {
-			return object, nil
+			return admission.Found(object), nil
 		}
 		if admission.Removed(s.Context(), cluster, l.group, kind, l.namespace, l.name) {
 			return nil, fmt.Errorf("%s %q not found", l.resource, l.name)
@@ -113,7 +113,7 @@ func (l lookupPath) answer(s *variable.Scope) (any, error) {
 	declared := cluster.List(s.Context(), l.group, kind, l.namespace)
 	for _, object := range declared {
 		if l.selector == nil || l.selector.Matches(admission.LabelsOf(object)) {
-			items = append(items, object)
+			items = append(items, admission.Found(object))
 		}
 	}
 	if len(declared) == 0 && !admission.Removed(s.Context(), cluster, l.group, kind, l.namespace, "") {

@@ -236,7 +236,8 @@ func (e *Evaluator) newReview(ctx context.Context, r *admission.Request) *review
 	id := v.target.Identity
 	v.ctx = kinds.Reviewing(ctx, kinds.Reviewed{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name,
 		Created: r.Operation == admission.Create})
-	v.env = jmespath.Env{Now: e.policies.options.Now, Seed: seedOf(id)}
+	v.env = jmespath.Env{Now: e.policies.options.Now, Seed: seedOf(id),
+		Absent: func(of map[string]any, field string) error { return v.request.Absent(of, field) }} // of the request as mutated
 	return v
 }
 

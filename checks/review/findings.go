@@ -166,6 +166,9 @@ func (a *Answer) because(res engine.Result) []report.Cause {
 		return []report.Cause{{Kind: report.CauseCluster, What: what, Reason: "nothing names it", Changed: true,
 			ToDo: "name the namespace in the object or in its kustomization"}}
 	}
+	if strings.HasSuffix(what, admission.NeedsLive("").What) {
+		return []report.Cause{{Kind: report.CauseCluster, What: what, ToDo: "look at the object in the cluster"}}
+	}
 	altered := slices.ContainsFunc(a.Altered, func(r report.Resource) bool {
 		return r.String() == what || what == r.Kind+" for the parameters of the policy"
 	})

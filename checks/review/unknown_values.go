@@ -23,6 +23,11 @@ import (
 // place.
 func (v *Reviewer) unsettled(ctx context.Context, rules *engine.Evaluator, res *render.Resource, r *admission.Request,
 	results []engine.Result) []engine.Result {
+	for i, one := range results {
+		if Violated(one) && len(one.Fields) > 0 && !slices.ContainsFunc(one.Fields, written(r, one.Old)) {
+			results[i].Outcome, results[i].Message = engine.Unknown, one.Message+": only the cluster has the field"
+		}
+	}
 	if res == nil || r.Object == nil {
 		return results
 	}
@@ -60,6 +65,23 @@ func (v *Reviewer) unsettled(ctx context.Context, rules *engine.Evaluator, res *
 		}
 	}
 	return results
+}
+
+// written returns a function that reports whether a field of the object, or the one before, does not depend on what only
+// the cluster has.
+func written(r *admission.Request, old bool) func(field string) bool {
+	o, live := r.Object, []string(nil)
+	if old {
+		o = r.OldObject
+	}
+	if r.Exists(o) {
+		for parent, name := range admission.OnlyLive(o) {
+			live = append(live, strings.TrimSuffix("/"+parent, "/")+"/"+name)
+		}
+	}
+	return func(field string) bool {
+		return !slices.ContainsFunc(live, func(at string) bool { _, below := jsonpointer.Below(field, at); return below })
+	}
 }
 
 // unknownOf returns the issues of values that are not known: those of the rendering, and of encrypted values, of which nobody needs

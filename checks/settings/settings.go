@@ -440,5 +440,5 @@ func (s *Settings) Requester(u report.User) Requester {
 
 // Request returns an admission request of the requester, without objects.
 func (r Requester) Request(operation admission.Operation) *admission.Request {
-	return &admission.Request{Operation: operation, UserInfo: r.Info, Roles: r.Roles, ClusterRoles: r.ClusterRoles}
+	return &admission.Request{Operation: operation, Applied: true, UserInfo: r.Info, Roles: r.Roles, ClusterRoles: r.ClusterRoles}
 }

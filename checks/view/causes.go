@@ -150,7 +150,7 @@ func (c *Causes) Problem() report.Problem {
 		words := map[report.CauseKind]string{
 			report.CauseSource:  "remote sources could not be fetched",
 			report.CauseUnseen:  "files whose deployed objects are not known",
-			report.CauseCluster: "objects that rules look up are only in the cluster",
+			report.CauseCluster: "things that rules need are only in the cluster",
 			report.CauseDiffer:  "objects that rules look up are declared several times, and the declarations differ",
 		}[one.Kind]
 		return report.Problem{Message: strings.Join(report.Filled(report.Count(len(c.List), "", words), one.Reason), ": ")}

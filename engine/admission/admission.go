@@ -48,6 +48,9 @@ type Request struct {
 	// Deployment. Only its group, version and kind are set.
 	Parent Identity
 
+	// Applied: the objects are manifests that somebody applies to a cluster, so that they lack what only the cluster knows.
+	Applied bool
+
 	UserInfo     UserInfo
 	Roles        []string // "namespace:name", as Kyverno writes them
 	ClusterRoles []string

@@ -153,14 +153,17 @@ func seen(r *admission.Request, o admission.Object) any {
 	}
 	id := admission.IdentityOf(o)
 	out := o
+	if r.Exists(o) {
+		out = live(o)
+	}
 	if pointer, ok := admission.PodPointer(id.Kind); ok {
 		if _, err := admission.MapAt(o, pointer+"/spec"); err != nil {
-			out = maps.Clone(o)
+			out = maps.Clone(out)
 			out["spec"] = types.WrapErr(err)
 		}
 	}
 	if r.Unplaced(id) {
-		meta, _ := o["metadata"].(map[string]any)
+		meta, _ := out["metadata"].(map[string]any)
 		meta = maps.Clone(meta)
 		if meta == nil {
 			meta = map[string]any{}
@@ -168,6 +171,23 @@ func seen(r *admission.Request, o admission.Object) any {
 		meta["namespace"] = types.WrapErr(admission.NeedsNamespace(id))
 		out = maps.Clone(out)
 		out["metadata"] = meta
+	}
+	return out
+}
+
+// live returns an object of a cluster whose manifest is given: what only the cluster knows has unknown values.
+func live(o admission.Object) admission.Object {
+	out, last := maps.Clone(o), ""
+	for parent, name := range admission.OnlyLive(o) {
+		in := out
+		if parent != "" {
+			in, _ = out[parent].(map[string]any)
+			if parent != last {
+				in, last = maps.Clone(in), parent
+				out[parent] = in
+			}
+		}
+		in[name] = types.NewUnknown(0, types.NewAttributeTrail(name))
 	}
 	return out
 }

@@ -74,7 +74,7 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 		items := make([]any, 0, len(objects))
 		for _, o := range objects {
 			if selector == nil || selector.Matches(admission.LabelsOf(o)) {
-				items = append(items, o)
+				items = append(items, s.found(o))
 			}
 		}
 		return types.DefaultTypeAdapter.NativeToValue(map[string]any{"items": items})
@@ -89,7 +89,7 @@ func (a *activation) get(group, plural, namespace, name string) ref.Val {
 	kind := a.kindOf(group, plural)
 	if s.env.Cluster != nil {
 		if o, ok := s.env.Cluster.Get(a.ctx, group, kind, namespace, name); ok {
-			return types.DefaultTypeAdapter.NativeToValue(o)
+			return types.DefaultTypeAdapter.NativeToValue(s.found(o))
 		}
 	}
 	if s.whole() || admission.Removed(a.ctx, s.env.Cluster, group, kind, namespace, name) {
@@ -99,6 +99,14 @@ func (a *activation) get(group, plural, namespace, name string) ref.Val {
 		name = namespace + "/" + name
 	}
 	return s.need(cmp.Or(kind, plural) + " " + name)
+}
+
+// found returns an object that was looked up, as expressions see it.
+func (s *evaluation) found(o admission.Object) admission.Object {
+	if s.request.Applied {
+		return live(o)
+	}
+	return o
 }
 
 // whole reports whether the cluster is known to have only declared objects.

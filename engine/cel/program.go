@@ -16,6 +16,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
+	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/explain"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -259,11 +260,23 @@ func (e *expression) eval(a *activation) (ref.Val, error) {
 	outer := s.undecided
 	s.undecided = nil
 	out, err := e.run(a)
+	if unknown, is := out.(*types.Unknown); is && err == nil {
+		out, err = nil, needsLive(unknown)
+	}
 	if s.undecided != nil {
 		out, err = nil, s.undecided
 	}
 	s.undecided = outer
 	return out, err
+}
+
+// needsLive returns the error for a result that depends on values which only the cluster knows (see live).
+func needsLive(unknown *types.Unknown) error {
+	trails, _ := unknown.GetAttributeTrails(0)
+	if len(trails) == 0 {
+		return admission.NeedsLive("a field")
+	}
+	return admission.NeedsLive(trails[0].Variable())
 }
 
 func (e *expression) run(a *activation) (ref.Val, error) {

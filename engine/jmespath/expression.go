@@ -27,6 +27,8 @@ type Env struct {
 	Seed uint64    // what random starts from: equal seeds give equal text
 	// Bindings are the values of $name in expressions of assertion trees.
 	Bindings map[string]any
+	// Absent returns the error of reading a field that a map lacks; nil for one that is just not there. Nil: all are.
+	Absent func(of map[string]any, field string) error
 }
 
 // Expression is a compiled expression. It is immutable and safe for concurrent use.

@@ -102,6 +102,11 @@ func (m *machine) eval(n *node, v any) (any, error) {
 			if field, ok := o[n.name]; ok {
 				return field, nil
 			}
+			if m.env.Absent != nil {
+				if err := m.env.Absent(o, n.name); err != nil {
+					return nil, err
+				}
+			}
 			if n.absent == nil {
 				return nil, nil
 			}
