@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/cel"
@@ -28,6 +29,7 @@ type Evaluator struct {
 	celOf      map[*cel.Exception]*Exception
 	values     Values
 	tried      *tried
+	beside     *sync.Map // results of Beside, by kinds
 }
 
 // layer is a group of steps that see each other's mutations: the steps of inherited policies, or all others, which also
@@ -65,6 +67,26 @@ func (e *Evaluator) Asked(is func(PolicyRef) bool) *Evaluator {
 	return e.policies.bind(e.exceptions, e.cluster, func(s boundStep) bool { return !is(e.policies.list[s.policy].reference()) })
 }
 
+// Beside returns an evaluator of the policies, of one kind of policies, that are about objects of a kind and not of another one, with
+// all mutate rules; nil where there is no such policy.
+func (e *Evaluator) Beside(kind, other, of string) *Evaluator {
+	found, _ := e.beside.LoadOrStore([3]string{kind, other, of}, sync.OnceValue(func() *Evaluator {
+		names := func(s boundStep, kind string) bool { return slices.Contains(s.plurals(), kinds.Plural(kind)) }
+		has := map[int]bool{} // whether a policy has rules for the other kind
+		for _, s := range e.steps {
+			has[s.policy] = has[s.policy] || s.plurals() == nil || names(s, other)
+		}
+		is := func(s boundStep) bool {
+			return s.phase() == validates && names(s, kind) && !has[s.policy] && e.policies.list[s.policy].reference().Kind == of
+		}
+		if !slices.ContainsFunc(e.steps, is) {
+			return nil
+		}
+		return e.policies.bind(e.exceptions, e.cluster, func(s boundStep) bool { return s.phase() == validates && !is(s) })
+	}))
+	return found.(func() *Evaluator)()
+}
+
 // Bind creates an evaluator. The caller decides which exceptions count, such as only approved ones that have not
 // expired. cluster may be nil: then no objects are declared.
 func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Evaluator {
@@ -73,7 +95,7 @@ func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Eva
 
 func (p *Policies) bind(exceptions []*Exception, cluster admission.Cluster, without func(boundStep) bool) *Evaluator {
 	e := &Evaluator{policies: p, exceptions: exceptions, cluster: cluster, celOf: map[*cel.Exception]*Exception{},
-		tried: &tried{}}
+		tried: &tried{}, beside: &sync.Map{}}
 	e.celEnv = cel.Env{Cluster: cluster, Now: p.options.Now}
 	for _, x := range exceptions {
 		if x.cel != nil {

@@ -46,6 +46,7 @@ func apis() []switchable {
 		with(Info{"api-server-warnings", "low", engine.Fail, false}, warned),
 		with(Info{"pod-security", "high", engine.Fail, false}, insecure),
 		with(Info{"namespace-limits", "high", engine.Fail, false}, overLimits),
+		with(Info{"pod-policies", "high", engine.Fail, false}, podsDenied),
 		with(Info{schemaName, "medium", engine.Fail, false}, schemaOf),
 		with(Info{"removed-apis", "high", engine.Fail, false}, func(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 			return f.Removed(ctx, s.Object)

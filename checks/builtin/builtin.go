@@ -53,6 +53,9 @@ type Deployed struct {
 	rendered *render.Resource // the object before its mutate rules; nil: none changed it
 	mutated  bool             // mutate rules changed it or Old
 
+	rules   *engine.Evaluator  // what evaluates the policies for other objects
+	request *admission.Request // the admission request of the object
+
 	said *answer // the answer of the API server, shared by several checks; nil: not computed yet
 }
 
@@ -244,7 +247,7 @@ func switched() []switchable {
 func Results(ctx context.Context, checks []Check, s Deployed, rules *engine.Evaluator,
 	request *admission.Request) []engine.Result {
 	var out []engine.Result
-	s.said = new(answer)
+	s.said, s.rules, s.request = new(answer), rules, request
 	for _, c := range checks {
 		find := c.Violations
 		if s.Resource == nil {

@@ -1,0 +1,61 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/builtin/schema"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+// makers are the accounts that create Pods for an object of a kind, and what owns these where it is not the object itself.
+var makers = map[string][2]string{
+	"Deployment": {"replicaset-controller", "ReplicaSet"}, "ReplicaSet": {"replicaset-controller"},
+	"ReplicationController": {"replication-controller"}, "StatefulSet": {"statefulset-controller"},
+	"DaemonSet": {"daemon-set-controller"}, "Job": {"job-controller"}, "CronJob": {"job-controller", "Job"},
+}
+
+// podsDenied finds what ValidatingAdmissionPolicies deny of the Pods that an object makes, where they are not asked about the
+// object itself. Policies of Kyverno say which pod controllers they are about.
+func podsDenied(ctx context.Context, f *apiFacts, s Deployed) (list []schema.Violation) {
+	id := admission.IdentityOf(s.Object)
+	at, by := templates[[2]string{id.Group, id.Kind}], makers[id.Kind]
+	if at == "" || by[0] == "" || id.Namespace == "" || s.rules == nil || schema.FilledIn(mapAt(s.Object, at+"/spec")) {
+		return nil
+	}
+	rules := s.rules.Beside("Pod", id.Kind, "ValidatingAdmissionPolicy")
+	if rules == nil {
+		return nil
+	}
+	pod := map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": mapAt(s.Object, at+"/spec")}
+	metadata := maps.Clone(mapAt(s.Object, at+"/metadata"))
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	pod["metadata"] = metadata
+	metadata["name"], metadata["namespace"] = id.Name+"-0", id.Namespace
+	metadata["ownerReferences"] = []any{map[string]any{"apiVersion": id.APIVersion(), "kind": cmp.Or(by[1], id.Kind), "name": id.Name,
+		"controller": true, "blockOwnerDeletion": true}}
+	pod = f.plugins(ctx, pod, s.Root, true).Add(pod)
+	request := &admission.Request{Operation: admission.Create, Object: pod, Applied: true, Place: s.request.Place, Inherited: s.request.Inherited,
+		UserInfo: admission.UserInfo{Username: "system:serviceaccount:kube-system:" + by[0],
+			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}}}
+	for _, r := range rules.Evaluate(ctx, request) {
+		if r.Outcome != engine.Fail || !r.Enforce || r.Unsure || r.Mutation {
+			continue
+		}
+		for _, field := range r.Fields {
+			if !strings.HasPrefix(field, "/spec") && !strings.HasPrefix(field, "/metadata/labels") && !strings.HasPrefix(field, "/metadata/annotations") {
+				field = "" // of what the controller writes
+			}
+			list = append(list, schema.Violation{Pointer: at + field, Message: fmt.Sprintf(
+				"%s: %s: the API server takes the %s and refuses its Pods, which never start", r.Policy.FullName(),
+				schema.ClipTo(most, r.Message), id.Kind)})
+		}
+	}
+	return list
+}
