@@ -50,6 +50,9 @@ func suggestLines(set *deploy.Set, files *maskedFiles, findings []report.Finding
 			case file == nil:
 				why = "the file is a template, or too large to edit"
 			case ok:
+				if o := *w.Origin; o.Missing == f.Field && o.StartColumn == 0 && file.Begins(o.StartLine, f.Resource.Kind) {
+					o.StartColumn, o.EndColumn, w.Origin = 1, 1, &o // the whole object lacks the field
+				}
 				f.Suggestion.Diff, why = file.Diff(w.Origin, w.Field, w.Suggestion)
 			}
 			if d := f.Suggestion.Diff; d != nil && !files.showable(f.Origin.Path, d) {

@@ -244,6 +244,14 @@ func (c *chartPlaces) decide(s spot, found []trace.Origin, text string) (best or
 		return p, true
 	}
 	var open *origin.Place
+	for _, o := range found { // a value that is set and counts as empty, so that another was used
+		if o.Role != trace.Fallback || o.Kind != trace.Value || found[0].Kind != trace.Text {
+			continue
+		}
+		if p, sure := c.origin(o, ""); sure && p.Set == nil && p.Missing == "" && c.changes(s, o.Path) {
+			return p, true
+		}
+	}
 	for _, o := range found {
 		if o.Role == trace.Condition {
 			break

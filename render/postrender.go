@@ -260,6 +260,11 @@ func (p *printed) origin(line, column int, missing string) origin.Place {
 			best, at, pointer = i, here, inside
 		}
 	}
+	if best >= 0 && missing != "" {
+		if holder, ok := pointerAt(p.nodes[best], line-p.starts[k]+1, column, true); ok { // of the field that is missing
+			pointer = holder
+		}
+	}
 	if best < 0 {
 		return placeAt(p.at, "postRenderers")
 	}

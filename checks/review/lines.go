@@ -76,6 +76,17 @@ func (f *Lines) editor(line int) (*doc.Editor, int) {
 	return f.editors[before], before
 }
 
+// Begins reports whether a document with an object of a kind begins on a line.
+func (f *Lines) Begins(line int, kind string) bool {
+	editor, before := f.editor(line)
+	for i := range editor.Len() {
+		if n := editor.Document(i).Node; n.Line == line-before && doc.Text(n, "kind") == kind {
+			return true
+		}
+	}
+	return false
+}
+
 // plan is an edit of a document that writes a suggestion.
 type plan struct {
 	place
@@ -110,6 +121,7 @@ func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) (_ *p
 	case s.Remove:
 	case missing != "":
 		p.insert(missing, value, wholeValues(o))
+	case len(o.Set) > 0 && p.fill(jsonpointer.Join(o.Set...), value):
 	case len(o.Set) > 0:
 		p.change = p.overwrite(value)
 	case s.Was == "" && p.fill(s.Field, value):

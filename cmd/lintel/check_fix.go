@@ -22,13 +22,14 @@ type fixing struct {
 	objects string   // the folder beside the repository into which git writes
 	files   map[string]*fixedFile
 	given   map[string]bool // edits that were given up
+	held    map[string]bool // edits that the next trial leaves out
 	left    []string        // what is not written, and why
 	byHand  int             // findings that no edit is for
 }
 
-// fixRounds is how often the tree is checked again: edits that do not help are left out, and an edit can lead to new
-// ones.
-const fixRounds = 6
+// fixRounds is how often the tree is checked again: edits that do not help are left out, which takes several trials where it is
+// not clear which of them it is, and an edit can lead to new ones.
+const fixRounds = 24
 
 // tryFixes tries the edits that a report suggests. It returns the change and the report for the tree with all edits
 // that helped, which [fixing.write] writes.
@@ -97,11 +98,18 @@ func (x *fixing) rounds(ctx context.Context, change report.Change, rep *report.R
 		if err != nil {
 			return change, rep, err
 		}
-		useless := unhelpful(rep, now, edits)
+		useless, suspects := unhelpful(rep, now, edits)
+		x.held = map[string]bool{}
 		for i, why := range useless {
 			x.giveUp(rep, &edits[i], why)
 		}
 		if len(useless) > 0 {
+			continue
+		}
+		for _, i := range suspects[len(suspects)/2:] {
+			x.held[editKey(rep, &edits[i])] = true
+		}
+		if len(suspects) > 0 {
 			continue
 		}
 		for path, rows := range tried {
@@ -109,6 +117,7 @@ func (x *fixing) rounds(ctx context.Context, change report.Change, rep *report.R
 		}
 		change, rep = next, now
 	}
+	x.held = nil
 	edits, _, err := x.possible(ctx, rep)
 	for i := range edits {
 		x.giveUp(rep, &edits[i], "not tried: the limit of failed trials was reached first")
@@ -127,7 +136,7 @@ func (x *fixing) possible(ctx context.Context, rep *report.Report,
 		return -cmp.Compare(a.Line(), b.Line()) // from the end, so that lines stay what they are
 	})
 	for _, e := range byLine {
-		if e.Why != "" || x.given[editKey(rep, &e)] {
+		if key := editKey(rep, &e); e.Why != "" || x.given[key] || x.held[key] {
 			continue
 		}
 		if e.Diff == nil {
@@ -178,13 +187,14 @@ type comparison struct {
 	before, after *report.Report
 	edits         []report.SourceEdit // of the findings before
 	useless       map[int]string      // edits that are not worth it, by index, with the reason
+	suspects      []int               // edits of which at least one is not worth it
 }
 
 // unhelpful returns the edits that did not help, by index, with the reason: one of their findings is still there, or
-// there is a new one. Findings are counted by rule, since an edit may change their lines and the names of generated
-// objects.
-func unhelpful(before, after *report.Report, edits []report.SourceEdit) map[int]string {
-	c := &comparison{before, after, edits, map[int]string{}}
+// there is a new one. Where it is not clear which of several edits it is, it returns these as suspects. Findings are counted by
+// rule, since an edit may change their lines and the names of generated objects.
+func unhelpful(before, after *report.Report, edits []report.SourceEdit) (useless map[int]string, suspects []int) {
+	c := &comparison{before: before, after: after, edits: edits, useless: map[int]string{}}
 	was, is, mends := countRules(before), countRules(after), map[ruleName]int{}
 	for _, e := range edits {
 		for _, k := range e.Findings {
@@ -194,7 +204,7 @@ func unhelpful(before, after *report.Report, edits []report.SourceEdit) map[int]
 	for rule, n := range mends {
 		if is[rule] > was[rule]-n {
 			ofRule := func(f *report.Finding) bool { return ruleOf(f) == rule }
-			c.blame("the edit does not reduce the findings of the rule", func(f *report.Finding) bool {
+			c.blame(true, "the edit does not reduce the findings of the rule", func(f *report.Finding) bool {
 				return ofRule(f) && slices.ContainsFunc(after.Findings, func(g report.Finding) bool {
 					return ruleOf(&g) == rule && g.Field == f.Field && shared(resources(&g), resources(f)) && shared(g.Roots, f.Roots)
 				})
@@ -207,7 +217,7 @@ func unhelpful(before, after *report.Report, edits []report.SourceEdit) map[int]
 		}
 	}
 	if n := len(after.Errors) + len(after.NotChecked); n > len(before.Errors)+len(before.NotChecked) {
-		c.blame("with this edit, something can no longer be checked", func(f *report.Finding) bool {
+		c.blame(false, "with this edit, something can no longer be checked", func(f *report.Finding) bool {
 			at := func(path string) bool { return f.Origin.Path == path }
 			return slices.ContainsFunc(after.Errors, func(p report.Problem) bool { return at(p.Path) }) ||
 				slices.ContainsFunc(after.NotChecked, func(n report.NotChecked) bool {
@@ -215,7 +225,7 @@ func unhelpful(before, after *report.Report, edits []report.SourceEdit) map[int]
 				})
 		})
 	}
-	return c.useless
+	return c.useless, c.suspects
 }
 
 // newFinding blames edits for a new finding of a rule: those of the same resources, otherwise those of the same roots.
@@ -228,23 +238,31 @@ func (c *comparison) newFinding(rule ruleName) {
 			list = append(list, g)
 		}
 	}
-	c.blame("with it "+rule.policy+" is violated", func(f *report.Finding) bool {
+	c.blame(false, "with it "+rule.policy+" is violated", func(f *report.Finding) bool {
 		return slices.ContainsFunc(list, func(g report.Finding) bool { return shared(resources(f), resources(&g)) })
 	}, func(f *report.Finding) bool {
 		return slices.ContainsFunc(list, func(g report.Finding) bool { return shared(f.Roots, g.Roots) })
 	})
 }
 
-// blame marks the edits that match the first of the conditions that any edit matches, or all edits if none does.
-func (c *comparison) blame(why string, conditions ...func(*report.Finding) bool) {
-	for _, is := range append(conditions, func(*report.Finding) bool { return true }) {
-		found := false
+// blame marks the edits that match the first of the conditions that any edit matches, or all edits if none does. They are
+// suspects where there are several, unless the first condition is exact.
+func (c *comparison) blame(exact bool, why string, conditions ...func(*report.Finding) bool) {
+	for n, is := range append(conditions, func(*report.Finding) bool { return true }) {
+		var found []int
 		for i, e := range c.edits {
 			if slices.ContainsFunc(e.Findings, func(k int) bool { return is(&c.before.Findings[k]) }) {
-				c.useless[i], found = cmp.Or(c.useless[i], why), true
+				found = append(found, i)
 			}
 		}
-		if found {
+		if len(found) > 1 && !(exact && n == 0) {
+			c.suspects = report.Union(c.suspects, found)
+			return
+		}
+		for _, i := range found {
+			c.useless[i] = cmp.Or(c.useless[i], why)
+		}
+		if len(found) > 0 {
 			return
 		}
 	}

@@ -36,8 +36,23 @@ func NewEditor(data []byte) *Editor {
 		e.newline = "\r\n"
 	}
 	documents, problems := Documents("", data, Limits{})
-	e.documents, e.problems = documents, len(problems)
+	e.documents, e.problems = actions(e.Offsets, documents), len(problems)
 	return e
+}
+
+// actions makes texts of the actions of a template, {{ .Values.name }}, which are maps for YAML.
+func actions(o Offsets, documents []*yaml.Node) []*yaml.Node {
+	for _, d := range documents {
+		for n := range Nodes(d) {
+			if n.Kind != yaml.MappingNode || !IsFlow(n) || len(n.Content) == 0 || n.Content[0].Kind != yaml.MappingNode {
+				continue
+			}
+			if start, end, ok := o.Span(n); ok && strings.HasPrefix(o.Text[start:], "{{") {
+				*n = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: o.Text[start:end], Line: n.Line, Column: n.Column}
+			}
+		}
+	}
+	return documents
 }
 
 // Editable reports whether the parser and the editor see the same lines: YAML 1.1 knows more line breaks.
@@ -152,7 +167,7 @@ func (e *Editor) Apply(edits ...*Edit) ([]byte, error) {
 	if len(now) != len(want) || len(problems) > e.problems {
 		return nil, ErrUncertain
 	}
-	for i, d := range now {
+	for i, d := range actions(NewOffsets(string(data)), now) {
 		if !reflect.DeepEqual(Value(d, true), want[i]) {
 			return nil, ErrUncertain
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // Insert adds a field to a map, or below a key without a value. It adds it after the last field if that ends on its
-// line, otherwise, if possible, as the first field on lines of its own.
+// line, or if the map is a manifest, otherwise, if possible, as the first field on lines of its own.
 func (c *Edit) Insert(pointer string, value any) {
 	list := Tokens(pointer)
 	name, parent := list[len(list)-1], pointer[:strings.LastIndexByte(pointer, '/')]
@@ -47,6 +47,8 @@ func (c *Edit) Insert(pointer string, value any) {
 		_, end, known := e.Span(last)
 		switch {
 		case last.Kind == yaml.ScalarNode && known && e.line(end) == m.Content[n-2].Line:
+			c.insertLines(e.lineEnd(end), first.Column-1, name, value)
+		case parent == "" && len(c.base) == 0 && known && Text(m, "kind") != "":
 			c.insertLines(e.lineEnd(end), first.Column-1, name, value)
 		case key != nil && first.Line > key.Line:
 			c.insertLines(e.lineEnd(e.Of(key)), first.Column-1, name, value)
