@@ -140,7 +140,7 @@ func (f *Lines) plan(o *report.Origin, field string, s *report.Suggestion) (_ *p
 	case s.Remove:
 		return nil, "only a value on a line of its own, or of a list, is removed"
 	}
-	return nil, doc.ErrUncertain.Error()
+	return nil, "it has what the value is made of, and not the value"
 }
 
 func (f *Lines) diff(p *plan, edit *doc.Edit) *report.Diff {
