@@ -8,8 +8,11 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/builtin/schema"
+	"github.com/lintel-bot/lintel/checks/declared"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
 // makers are the accounts that create Pods for an object of a kind, and what owns these where it is not the object itself.
@@ -31,6 +34,7 @@ func podsDenied(ctx context.Context, f *apiFacts, s Deployed) (list []schema.Vio
 	if rules == nil {
 		return nil
 	}
+	ctx = kinds.AskFor(declared.Cautious(ctx, s.Root), "") // what is at hand
 	pod := map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": mapAt(s.Object, at+"/spec")}
 	metadata := maps.Clone(mapAt(s.Object, at+"/metadata"))
 	if metadata == nil {
@@ -40,14 +44,19 @@ func podsDenied(ctx context.Context, f *apiFacts, s Deployed) (list []schema.Vio
 	metadata["name"], metadata["namespace"] = id.Name+"-0", id.Namespace
 	metadata["ownerReferences"] = []any{map[string]any{"apiVersion": id.APIVersion(), "kind": cmp.Or(by[1], id.Kind), "name": id.Name,
 		"controller": true, "blockOwnerDeletion": true}}
-	pod = f.plugins(ctx, pod, s.Root, true).Add(pod)
 	request := &admission.Request{Operation: admission.Create, Object: pod, Applied: true, Place: s.request.Place, Inherited: s.request.Inherited,
 		UserInfo: admission.UserInfo{Username: "system:serviceaccount:kube-system:" + by[0],
 			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}}}
-	for _, r := range rules.Evaluate(ctx, request) {
-		if r.Outcome != engine.Fail || !r.Enforce || r.Unsure || r.Mutation {
-			continue
-		}
+	denied := func() []engine.Result {
+		return report.Kept(rules.Evaluate(ctx, request), func(r engine.Result) bool {
+			return r.Outcome == engine.Fail && r.Enforce && !r.Unsure && !r.Mutation
+		})
+	}
+	if len(denied()) == 0 {
+		return nil
+	}
+	request.Object = f.plugins(ctx, pod, s.Root, true).Add(pod) // only here, since it looks for what is not rendered
+	for _, r := range denied() {
 		for _, field := range r.Fields {
 			if !strings.HasPrefix(field, "/spec") && !strings.HasPrefix(field, "/metadata/labels") && !strings.HasPrefix(field, "/metadata/annotations") {
 				field = "" // of what the controller writes
