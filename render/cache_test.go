@@ -251,3 +251,12 @@ func TestCachedFieldsEqualRendered(t *testing.T) {
 		t.Errorf("built %q, recalled %q", got[0], got[1])
 	}
 }
+
+// A resource is printed as it was rendered, whatever an API server makes of it, also where the rendering came from the cache.
+func TestAdmittedResourceIsPrintedAsRendered(t *testing.T) {
+	rendered := render.NewResource(map[string]any{"kind": "A"}, nil)
+	with := rendered.Admitted(map[string]any{"kind": "A", "spec": "x"}).Admitted(map[string]any{"kind": "A", "spec": "y"})
+	if got, err := with.YAML(); err != nil || string(got) != "kind: A\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}

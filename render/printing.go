@@ -18,13 +18,16 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// YAML returns the resource as "kustomize build" prints it.
+// YAML returns the resource as "kustomize build" prints it, without what Admitted changed.
 func (r *Resource) YAML() ([]byte, error) {
 	node := r.tree()
-	if r.plain || node == nil {
-		return doc.Print(r.Object)
+	switch {
+	case !r.plain && node != nil:
+		return nodeYAML(node)
+	case r.printed != nil:
+		return doc.Print(r.printed)
 	}
-	return nodeYAML(node)
+	return doc.Print(r.Object)
 }
 
 // nodeYAML converts through JSON, as kustomize does: keys are sorted, comments and styles are lost.

@@ -381,6 +381,9 @@ func (r *Resource) Made() map[string]any {
 func (r *Resource) Admitted(object map[string]any) *Resource {
 	with := *r
 	with.Object = object
+	if r.printed == nil {
+		with.printed = r.Object
+	}
 	if made := r.Object; r.made == nil {
 		with.made = func() map[string]any { return made }
 	}

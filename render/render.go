@@ -35,6 +35,7 @@ type Resource struct {
 	Issues []Issue
 
 	made    func() map[string]any // Object as Helm printed it; nil: it is Object
+	printed map[string]any        // Object before Admitted changed it; nil: it is Object
 	locator Locator               // renders again where the rendering came from the cache; nil: there are no places
 	in      *places               // cached places; nil: they are not cached
 	index   int                   // of the resource in the cached places
