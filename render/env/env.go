@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -25,7 +26,7 @@ type Kind byte
 
 // The kinds of questions.
 const (
-	Content  Kind = 'c' // the entry at a path: the object id of a file, or of a folder after a slash, and where a symlink leads; empty: there is none
+	Content  Kind = 'c' // the entry at a path: the object id of a file, or of a folder after a slash, and where a symlink leads; empty: there is none; see nowhere
 	Link     Kind = 'l' // the target of a path with symlinks
 	Listing  Kind = 'n' // the names and kinds of the entries of a folder; empty: there is no such folder
 	Source   Kind = 's' // the digest of a remote source (remote.Sources.Digest), by the want as JSON
@@ -124,6 +125,9 @@ func cutText(data []byte) (text, rest []byte, ok bool) {
 // Unanswered is the answer to a question that could not be answered. A result with it is never valid.
 const Unanswered = "!"
 
+// nowhere begins the answer about a symlink whose target does not exist: kustomize fails there, unlike where nothing is.
+const nowhere = "@"
+
 // Of answers a question about a path of a tree.
 func Of(t tree.Reader, q Question) string {
 	if q.Kind == Listing {
@@ -132,10 +136,14 @@ func Of(t tree.Reader, q Question) string {
 	}
 	real, e, err := t.Lookup(q.Name)
 	if err != nil {
-		if errors.Is(err, tree.ErrNotExist) {
-			return ""
+		if !errors.Is(err, tree.ErrNotExist) {
+			return Unanswered
 		}
-		return Unanswered
+		list, _ := t.ReadDir(path.Dir(q.Name)) // if it does not exist, nothing is there
+		if i := slices.IndexFunc(list, func(e tree.Entry) bool { return e.Name == path.Base(q.Name) && e.Kind == tree.Symlink }); i >= 0 {
+			return nowhere + list[i].ID
+		}
+		return ""
 	}
 	if q.Kind == Link {
 		return real

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -28,7 +29,7 @@ func Record(t Files) *Recorder { return &Recorder{Files: t, asked: Asked{}} }
 func (r *Recorder) Asked() Asked {
 	asked := maps.Clone(r.asked)
 	maps.DeleteFunc(asked, func(q Question, answer string) bool {
-		if answer == "" && !r.isMissing(q.Name) {
+		if strings.HasPrefix(answer, nowhere) || answer == "" && !r.isMissing(q.Name) {
 			return false
 		}
 		whole := false

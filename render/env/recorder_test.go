@@ -52,7 +52,7 @@ func TestRecorderAsksForWhatIsRead(t *testing.T) {
 		r.Symlink("../gone/new.yaml", "app/dangling.yaml")
 		p, text, _ := strings.Cut(edit, ":")
 		target, isLink := strings.CutPrefix(text, " ->")
-		if isLink || text == "" && p != "" {
+		if text == "" && p != "" {
 			r.Remove(p)
 		}
 		switch {
@@ -76,7 +76,7 @@ func TestRecorderAsksForWhatIsRead(t *testing.T) {
 		"a file": {func(r *env.Recorder) { _, _, _ = r.ReadFile("app/one.yaml") }, "c app/one.yaml",
 			[]string{"app/two.yaml: x", "app/new.yaml: x"}, []string{"app/one.yaml: x", "app/one.yaml:", "app/one.yaml: ->../other/one.yaml"}},
 		"a file that does not exist": {func(r *env.Recorder) { _, _, _ = r.ReadFile("app/gone.yaml") }, "c app/gone.yaml",
-			[]string{"app/one.yaml: x"}, []string{"app/gone.yaml: x"}},
+			[]string{"app/one.yaml: x"}, []string{"app/gone.yaml: x", "app/gone.yaml: ->nowhere"}},
 		"the names in a folder": {func(r *env.Recorder) { _, _ = r.ReadDir("app") }, "n app",
 			[]string{"app/one.yaml: x", "app/sub/new.yaml: x"}, []string{"app/new.yaml: x", "app/one.yaml:", "app/sub/three.yaml:"}},
 		"a folder that does not exist": {func(r *env.Recorder) { _, _ = r.ReadDir("gone") }, "n gone",
