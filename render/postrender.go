@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -135,7 +136,7 @@ type printed struct {
 
 // newPrinted writes resources to the file: as Helm printed them, or as kustomize prints what a post renderer made.
 func newPrinted(list []*Resource, s *release) (*printed, *doc.Error) {
-	p := &printed{resources: list}
+	p := &printed{resources: list, at: s.spec.Chart.Where}
 	line, last := 1, -1
 	add := func(text string) {
 		text = "---\n" + strings.TrimSuffix(text, "\n") + "\n"
@@ -157,7 +158,7 @@ func newPrinted(list []*Resource, s *release) (*printed, *doc.Error) {
 				documents, err = doc.Parse(printedFile, data, s.renderer.limits.Source)
 			}
 			if err != nil || len(documents) != 1 {
-				at := s.spec.PostRender[0].Where()
+				at := cmp.Or(s.spec.PostRender[0].Where(), p.at)
 				return nil, &doc.Error{Path: at.Path, Line: at.Line, Message: "postRenderers: what comes out cannot be printed"}
 			}
 			node = documents[0]
@@ -183,7 +184,7 @@ func (p *printed) kustomizing(b *builder, o gitops.Overrides) (*builder, *gitops
 
 // through applies one post renderer to the resources.
 func (p *printed) through(b *builder, o gitops.Overrides) ([]*Resource, []doc.Error) {
-	p.at = o.Where()
+	p.at = cmp.Or(o.Where(), p.at) // one without entries has no place
 	own, virtual, err := p.kustomizing(b, o)
 	if err != nil {
 		return nil, []doc.Error{p.problem(doc.Error{Message: "cannot be written as a kustomization"})}
@@ -197,6 +198,10 @@ func (p *printed) through(b *builder, o gitops.Overrides) ([]*Resource, []doc.Er
 			continue
 		}
 		at := virtual.Place(e.Line, e.Column)
+		if at.Path == virtual.Path { // no line of the post renderer
+			problems[i] = p.problem(e)
+			continue
+		}
 		problems[i] = doc.Error{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: e.Unknown, Quotes: true,
 			Message: "postRenderers: " + e.Message}
 	}
