@@ -289,7 +289,7 @@ func (g *Graph) counts(r relation, p string) bool {
 	return err == nil && e.Kind == tree.Symlink
 }
 
-// values lists the current paths of a key in a relation, in no order.
+// values lists the current paths of a key in a relation, sorted.
 func (g *Graph) values(r relation, key string) []string {
 	var list []string
 	for v := range g.base.values(r, key) {
@@ -297,7 +297,12 @@ func (g *Graph) values(r relation, key string) []string {
 			list = append(list, v)
 		}
 	}
-	return append(list, g.added[r][key]...)
+	if added := g.added[r][key]; len(added) > 0 { // those of the base are sorted
+		list = append(list, added...)
+		slices.Sort(list)
+		list = slices.Compact(list)
+	}
+	return list
 }
 
 // has reports whether a relation contains a key with a path.

@@ -74,7 +74,7 @@ func (g *Graph) Kustomization(dir string) (*kustomization.File, error) {
 // Named reports whether a kustomization names a file or folder.
 func (g *Graph) Named(p string) bool { return len(g.values(readers, p)) > 0 }
 
-// NamedBy lists the folders whose kustomization names a file or folder in any field, in no order.
+// NamedBy lists the folders whose kustomization names a file or folder in any field, sorted.
 func (g *Graph) NamedBy(p string) []string { return g.values(readers, p) }
 
 // Reading lists the folders whose kustomization names a file, or a configuration of its plugins and charts does, in no
@@ -98,7 +98,7 @@ func (g *Graph) Generating() []string { return g.sorted(folders, generating) }
 func (g *Graph) Patching(p string) []string { return g.sorted(patches, p) }
 
 // IncludedBy lists the folders whose kustomization includes a file or folder: as a resource, a base or a component, or
-// as the configuration of a plugin. Data of a generator is not included.
+// as the configuration of a plugin; those of plugins come last, and both are sorted. Data of a generator is not included.
 func (g *Graph) IncludedBy(p string) []string {
 	return append(g.values(parents, p), g.values(plugins, p)...)
 }

@@ -139,6 +139,11 @@ func TestDerivedGraphEqualsOneThatReadsTheTree(t *testing.T) {
 					derived++
 				}
 				fresh := mustOpen(t, tr, &graph.Cache{})
+				for _, dir := range editDirs {
+					if got, want := g.NamedBy(dir), fresh.NamedBy(dir); !slices.Equal(got, want) {
+						t.Fatalf("%s is named by %q, want %q", dir, got, want)
+					}
+				}
 				fromDisk := mustOpen(t, tr, &graph.Cache{Disk: disk, Memory: memory})
 				for name, g := range map[string]*roots.Index{"derived": g, "built": fresh, "from disk": fromDisk} {
 					if err := g.Settle(); err != nil {
