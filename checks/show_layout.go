@@ -12,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/deploy"
+	"github.com/lintel-bot/lintel/render/doc"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -129,7 +130,7 @@ func deploys(ctx context.Context, set *deploy.Set, r roots.Root) (string, error)
 	}
 	var b strings.Builder
 	for _, resource := range rendering.Resources {
-		data, err := resource.YAML()
+		data, err := doc.Print(resource.Object) // also of what kustomize cannot print
 		if err != nil {
 			return "", err
 		}

@@ -60,3 +60,15 @@ func TestShowAnswersQueries(t *testing.T) {
 		t.Error("a tree that is not there has an answer")
 	}
 }
+
+// What kustomize cannot print does not keep the layout from being known.
+func TestLayoutOfWhatCannotBePrinted(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit("-- app/kustomization.yaml --\nresources: [c.yaml]\n-- app/c.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n")
+	head := r.Commit("-- app/c.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: d}, metadata: {name: e}}\n")
+	var checker checks.Checker
+	out, err := checker.Show(t.Context(), report.Query{GitDir: r.GitDir, Tree: head, Before: base, Show: report.ShowLayout})
+	if err != nil || !strings.Contains(string(out.Text), `"reached":["app"]`) {
+		t.Error(out, err)
+	}
+}

@@ -93,7 +93,7 @@ func ExceptionIn(res *render.Resource) (engine.RuleDocument, bool) {
 	}
 	data, err := res.YAML()
 	list := Documents([]Source{{File: File{Data: data}}}, true)
-	if err != nil || len(list) != 1 {
+	if err != nil || len(list) != 1 || slices.ContainsFunc(res.Issues, render.Issue.Breaks) {
 		return engine.RuleDocument{}, false // what cannot be written as YAML reaches no cluster
 	}
 	return list[0], true
