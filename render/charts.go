@@ -183,9 +183,11 @@ func (c *chartReader) load(f chartFolder, defaults []byte) (*helm.Chart, int, er
 	if f.here {
 		noteRead(c.out.Reads, c.out.links, f.dir, real, e)
 		for _, l := range links {
-			if l.Real != "" {
-				noteRead(c.out.Reads, c.out.links, l.Path, l.Real, l.Entry)
+			if l.Real == "" { // its target may exist the next time
+				c.out.Reads[l.Path] = ""
+				continue
 			}
+			noteRead(c.out.Reads, c.out.links, l.Path, l.Real, l.Entry)
 		}
 	}
 	key := fmt.Sprint(e.State(links), f.packed, f.tree.BlobLimit())

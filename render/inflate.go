@@ -153,11 +153,20 @@ func (i *inflation) local() bool {
 		return false
 	}
 	dir := path.Join(home, i.Name)
-	_, e, err := i.builder.find(dir)
-	if err != nil && i.reads != nil && !isMounted(dir) {
-		i.reads.Reads[dir] = ""
+	real, e, err := i.builder.find(dir)
+	if i.reads != nil && !isMounted(dir) {
+		i.noteRead(dir, real, e, err)
 	}
 	return err == nil && e.Kind == tree.Dir
+}
+
+// noteRead notes what a path of the repository has; with an error, nothing.
+func (i *inflation) noteRead(p, real string, e tree.Entry, err error) {
+	if err != nil {
+		i.reads.Reads[p] = ""
+		return
+	}
+	noteRead(i.reads.Reads, i.reads.links, p, real, e)
 }
 
 // refusal is an error about the text of the entry.

@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -55,6 +56,32 @@ func TestCachedChartInflationEqualsRendered(t *testing.T) {
 			t.Error(got)
 		}
 	})
+	for name, c := range map[string]struct{ values, before, after string }{
+		"values are added to the chart":           {"", "", "-- app/charts/local/values.yaml --\n{}\n"},
+		"values of the chart are mended":          {"", "-- app/charts/local/values.yaml --\n[\n", "-- app/charts/local/values.yaml --\n{}\n"},
+		"a link to values leads to nowhere":       {", valuesFile: v.yaml", "-- app/v.yaml --\n{}\n", ""},
+		"a link of the chart leads to a new file": {", valuesFile: v.yaml", "-- app/v.yaml --\n{}\n", "-- to/new.yaml --\n{\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, disk := newWorld(t, host, strings.Replace(app, "releaseName: r", "releaseName: r"+c.values, 1)+c.before+
+				"-- app/charts/local/Chart.yaml --\n{apiVersion: v2, name: local, version: 1.0.0}\n-- to/v.yaml --\n{}\n"), open()
+			if c.after == "" {
+				w.repo.Symlink("../to/v.yaml", "app/v.yaml")
+			} else if c.values != "" {
+				w.repo.Symlink("../../../../to/new.yaml", "app/charts/local/templates/c.yaml")
+			}
+			w.repo.Snapshot()
+			before := fmt.Sprint(render(w, nil, disk))
+			if c.after == "" {
+				w.repo.Remove("to/v.yaml")
+			}
+			w.repo.Commit(c.after)
+			after, fresh := fmt.Sprint(render(w, nil, disk)), fmt.Sprint(render(w, nil, open()))
+			if after != fresh || before == after {
+				t.Errorf("got %s and then %s, want %s", before, after, fresh)
+			}
+		})
+	}
 	t.Run("store is readable again", func(t *testing.T) {
 		w, disk := newWorld(t, host, strings.Replace(app, "local", "web, version: 1.2.3, repo: "+host+"/charts", 1)+
 			inflatedChart), open()

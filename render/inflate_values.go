@@ -37,7 +37,12 @@ func (i *inflation) values(from chartFolder) (map[string]any, error) {
 			return nil, refusal("the charts are not below the kustomization (chartHome), so kustomize does not read the " +
 				"chart's values.yaml: name a valuesFile")
 		}
-		data, _, err := from.tree.ReadFile(path.Join(from.dir, "values.yaml"))
+		at := path.Join(from.dir, "values.yaml")
+		if from.here { // a chart is only noted as a whole once its values are read
+			real, e, err := from.tree.Lookup(at)
+			i.noteRead(at, real, e, err)
+		}
+		data, _, err := from.tree.ReadFile(at)
 		if errors.Is(err, tree.ErrNotExist) {
 			return nil, refusal("the chart has no values.yaml, and no valuesFile is named: kustomize needs one")
 		}
@@ -138,10 +143,11 @@ func (i *inflation) load(field, name string) ([]byte, error) {
 		return nil, refusal("%s: %q does not exist", field, name)
 	case err != nil:
 		return nil, err
-	case i.root != "." && !strings.HasPrefix(real, i.root+"/"):
-		return nil, refusal("%s: %q is not below the kustomization, and kustomize reads no other files", field, name)
 	}
 	noteRead(i.reads.Reads, i.reads.links, at, real, e)
+	if i.root != "." && !strings.HasPrefix(real, i.root+"/") {
+		return nil, refusal("%s: %q is not below the kustomization, and kustomize reads no other files", field, name)
+	}
 	data, _, err := i.builder.read(real)
 	if large, ok := errors.AsType[*tree.TooLargeError](err); ok {
 		return nil, refusal("%s: %q %s", field, name, large.Error())
