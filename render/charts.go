@@ -369,8 +369,12 @@ func (c *chartReader) dependency(f chartFolder, d helm.Dependency) (chartFolder,
 		if !ok || f.packed {
 			return chartFolder{}, refused("the dependency %s is outside the repository", d.Key())
 		}
-		if _, _, err := f.tree.Lookup(path.Join(dir, "Chart.yaml")); err != nil {
+		file := path.Join(dir, "Chart.yaml")
+		if _, _, err := f.tree.Lookup(file); err != nil {
 			if errors.Is(err, tree.ErrNotExist) {
+				if f.here {
+					c.out.Reads[file] = ""
+				}
 				return chartFolder{}, refused("the dependency %s was not found: %s is not a chart", d.Key(), dir)
 			}
 			return chartFolder{}, err

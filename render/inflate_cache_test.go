@@ -57,14 +57,17 @@ func TestCachedChartInflationEqualsRendered(t *testing.T) {
 		}
 	})
 	for name, c := range map[string]struct{ values, before, after string }{
-		"values are added to the chart":           {"", "", "-- app/charts/local/values.yaml --\n{}\n"},
-		"values of the chart are mended":          {"", "-- app/charts/local/values.yaml --\n[\n", "-- app/charts/local/values.yaml --\n{}\n"},
+		"values are added to the chart":  {"", "", "-- app/charts/local/values.yaml --\n{}\n"},
+		"values of the chart are mended": {"", "-- app/charts/local/values.yaml --\n[\n", "-- app/charts/local/values.yaml --\n{}\n"},
+		"a dependency is added": {"", "-- app/charts/local/values.yaml --\n{}\n-- app/charts/local/Chart.yaml --\n" +
+			"{apiVersion: v2, name: local, version: 1.0.0, dependencies: [{name: lib, version: 1.0.0, repository: 'file://../../../lib'}]}\n",
+			"-- lib/Chart.yaml --\n{apiVersion: v2, name: lib, version: 1.0.0}\n"},
 		"a link to values leads to nowhere":       {", valuesFile: v.yaml", "-- app/v.yaml --\n{}\n", ""},
 		"a link of the chart leads to a new file": {", valuesFile: v.yaml", "-- app/v.yaml --\n{}\n", "-- to/new.yaml --\n{\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, disk := newWorld(t, host, strings.Replace(app, "releaseName: r", "releaseName: r"+c.values, 1)+c.before+
-				"-- app/charts/local/Chart.yaml --\n{apiVersion: v2, name: local, version: 1.0.0}\n-- to/v.yaml --\n{}\n"), open()
+			w, disk := newWorld(t, host, strings.Replace(app, "releaseName: r", "releaseName: r"+c.values, 1)+
+				"-- app/charts/local/Chart.yaml --\n{apiVersion: v2, name: local, version: 1.0.0}\n-- to/v.yaml --\n{}\n"+c.before), open()
 			if c.after == "" {
 				w.repo.Symlink("../to/v.yaml", "app/v.yaml")
 			} else if c.values != "" {
