@@ -121,6 +121,14 @@ func (p *plan) report(e doc.Error) {
 // kustomization. fail reports problems that keep the whole layer from being rendered.
 func (b *builder) layer(p *plan, dir string, above []string, missing doc.Error,
 	fail func(doc.Error)) *origin.Layer {
+	for _, name := range kustomization.FileNames() { // kustomize may fail before it reads them
+		at := path.Join(dir, name)
+		if real, found, err := b.find(at); err == nil {
+			noteRead(p.reads, p.links, at, real, found)
+		} else if !isMounted(at) {
+			p.reads[at] = ""
+		}
+	}
 	f, err := b.kustomization(dir)
 	if err != nil {
 		var e *doc.Error
