@@ -173,10 +173,10 @@ func (out *Sources) deployed(ctx context.Context, c diff.Commit) error {
 func inNamespaces(written, deployed []ruleNode) []ruleNode {
 	return report.Mapped(written, func(r ruleNode) ruleNode {
 		i := slices.IndexFunc(deployed, func(d ruleNode) bool { return d.name() == r.name() && d.object["kind"] == r.object["kind"] })
-		if i < 0 || !r.namespaced() {
+		metadata, is := r.object["metadata"].(map[string]any)
+		if i < 0 || !is || !r.namespaced() {
 			return r
 		}
-		metadata, _ := r.object["metadata"].(map[string]any)
 		object, own := maps.Clone(r.object), maps.Clone(metadata)
 		own["namespace"] = admission.IdentityOf(deployed[i].object).Namespace
 		object["metadata"] = own
