@@ -23,6 +23,26 @@ import (
 // POLICY changed", or "the change proposes no rules", or what the preview says. Each attack stands beside a similar harmless change.
 func TestConclusions(t *testing.T) {
 	t.Parallel()
+	for _, c := range conclusions(t) {
+		t.Run(c.file+"/"+c.name, func(t *testing.T) {
+			t.Parallel()
+			r := treetest.New(t)
+			concluded(t, check(t, r, c.commit(t, r)), strings.Split(c.want, ", "))
+		})
+	}
+}
+
+// conclusion is a change of testdata/conclusions.
+type conclusion struct {
+	archive    *txtar.Archive
+	file, name string // of the archive, and of the change in it
+	parts      []string
+	want       string
+}
+
+// conclusions reads the changes of testdata/conclusions, by archive.
+func conclusions(t *testing.T) (list []conclusion) {
+	t.Helper()
 	files, err := filepath.Glob("testdata/conclusions/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
@@ -43,29 +63,31 @@ func TestConclusions(t *testing.T) {
 					t.Fatalf("%s: %s has no part %s", file, name, part)
 				}
 			}
-			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar")+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				r := treetest.New(t)
-				of, next := strings.Fields(parts), []string(nil)
-				for _, part := range of {
-					next = append(next, part+".next")
-				}
-				if !hasFolder(archive, name) && !slices.ContainsFunc(next, func(part string) bool { return hasFolder(archive, part) }) {
-					t.Fatal("nothing changes")
-				}
-				of = append(of, name+".base")
-				base := write(r, archive, of...)
-				tip := base
-				if hasFolder(archive, name+".tip") {
-					tip = write(r, archive, name+".tip")
-					write(r, archive, of...)
-				}
-				head := write(r, archive, append(next, name)...)
-				rep := check(t, r, report.Change{Rules: tip, Base: base, Head: head, Repository: []string{"https://github.com/acme/fleet.git"}, Branches: []string{"main"}})
-				concluded(t, rep, strings.Split(want, ", "))
-			})
+			list = append(list, conclusion{archive, strings.TrimSuffix(filepath.Base(file), ".txtar"), name, strings.Fields(parts), want})
 		}
 	}
+	return list
+}
+
+// commit commits the change to a repository. The work tree then has the files of the head.
+func (c conclusion) commit(t *testing.T, r *treetest.Repo) report.Change {
+	t.Helper()
+	of, next := slices.Clone(c.parts), []string(nil)
+	for _, part := range of {
+		next = append(next, part+".next")
+	}
+	if !hasFolder(c.archive, c.name) && !slices.ContainsFunc(next, func(part string) bool { return hasFolder(c.archive, part) }) {
+		t.Fatal("nothing changes")
+	}
+	of = append(of, c.name+".base")
+	base := write(r, c.archive, of...)
+	tip := base
+	if hasFolder(c.archive, c.name+".tip") {
+		tip = write(r, c.archive, c.name+".tip")
+		write(r, c.archive, of...)
+	}
+	head := write(r, c.archive, append(next, c.name)...)
+	return report.Change{Rules: tip, Base: base, Head: head, Repository: []string{"https://github.com/acme/fleet.git"}, Branches: []string{"main"}}
 }
 
 func hasFolder(archive *txtar.Archive, folder string) bool {
