@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -285,6 +286,7 @@ func (l *lookups) waiting(p *diff.Pair, object report.Resource) report.Exception
 	for path := range l.pairs.reads(p.Root) {
 		files[path] = true
 	}
+	maps.Copy(files, l.trees.Deciding(out.Path)) // what deploys it may take a field away, which leaves no place
 	for path := range files {
 		if path != out.Path && l.trees.Changed(path) {
 			out.With = append(out.With, report.File{Path: path, Blob: l.trees.Head.Blob(path)})

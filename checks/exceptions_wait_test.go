@@ -2,6 +2,7 @@ package checks_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -362,6 +363,62 @@ func TestExceptionsOfTheBaseAreNotProposed(t *testing.T) {
 			r.Write("apps/x.txt", "x")
 			if got, _ := waiting(t, r, report.Change{Base: base, Rules: tip, Head: r.Snapshot()}); !slices.Equal(got, c.waits) {
 				t.Errorf("%q waits, want %q", got, c.waits)
+			}
+		})
+	}
+}
+
+// An approval of an exception is for all files that decide about it. Without these, one that was given for a harmless state would
+// count once another file makes the exception broader, or brings it into force.
+func TestApprovalsAreForAllFilesThatDecide(t *testing.T) {
+	kustomization := func(lines string) string {
+		return "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n" + lines
+	}
+	const flux = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: exc, namespace: flux-system}\nspec:\n" +
+		"  interval: 1m\n  path: ./exc\n  prune: true\n  sourceRef: {kind: GitRepository, name: flux-system}\n"
+	const all = "patches: [{target: {kind: PolicyException}, patch: '- {op: replace, path: /spec/match/any/0/resources/names, value: [\"*\"]}'}]\n"
+	variable := narrow("a", "\"${n:=nobody}\"")
+	exc := map[string]string{"exc/kustomization.yaml": kustomization("resources: [a.yaml]\n"), "exc/a.yaml": narrow("a", "nobody")}
+	with := func(files map[string]string, more ...string) map[string]string {
+		out := maps.Clone(files)
+		for i := 0; i < len(more); i += 2 {
+			out[more[i]] = more[i+1]
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name              string
+		base, first, then map[string]string // then is pushed after the approval
+	}{
+		{"a patch of the object that deploys a new exception", nil, with(exc, "fx/k.yaml", flux), map[string]string{"fx/k.yaml": flux + "  " + all}},
+		{"a patch of the object that deploys a merged exception", with(exc, "fx/k.yaml", flux), nil, map[string]string{"fx/k.yaml": flux + "  " + all}},
+		{"a variable", nil, with(exc, "exc/a.yaml", variable, "fx/k.yaml", flux+"  postBuild: {substitute: {n: nobody}}\n"),
+			map[string]string{"fx/k.yaml": flux + "  postBuild: {substitute: {n: x}}\n"}},
+		{"a ConfigMap of variables", with(exc, "exc/a.yaml", variable, "fx/k.yaml", flux+"  postBuild: {substituteFrom: [{kind: ConfigMap, name: v}]}\n",
+			"fx/v.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: v, namespace: flux-system}, data: {n: nobody}}"), nil,
+			map[string]string{"fx/v.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: v, namespace: flux-system}, data: {n: x}}"}},
+		{"an overlay of the object", nil, with(exc, "fx/kustomization.yaml", kustomization("resources: [k.yaml]\npatches: [{path: p.yaml}]\n"), "fx/k.yaml", flux,
+			"fx/p.yaml", "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: exc, namespace: flux-system}\nspec:\n  wait: true\n"),
+			map[string]string{"fx/p.yaml": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: exc, namespace: flux-system}\nspec:\n  " + all}},
+		{"the settings", map[string]string{".lintel.yaml": "exceptions: [e/]\n", "d/a.yaml": narrow("a", "x")}, nil,
+			map[string]string{".lintel.yaml": "exceptions: [e/, d/]\n"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			r.Commit(pods)
+			edit(t, r, c.base)
+			base := r.Snapshot()
+			edit(t, r, c.first)
+			edit(t, r, c.then)
+			rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+			if len(rep.Exceptions) != 1 || rep.Exceptions[0].State != report.Pending {
+				t.Fatalf("exceptions %+v: %s, errors %s, warnings %s", rep.Exceptions, rep.Title, problems(rep.Errors), problems(rep.Warnings))
+			}
+			for path := range c.then {
+				e := rep.Exceptions[0]
+				if e.Path != path && !slices.ContainsFunc(e.With, func(f report.File) bool { return f.Path == path }) {
+					t.Errorf("%s is not approved with %s, but %v", path, e.Path, e.With)
+				}
 			}
 		})
 	}

@@ -2,11 +2,13 @@ package rules
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/gitops"
 )
@@ -88,7 +90,7 @@ func (out *Introduced) take(t *diff.Trees, head *Sources, s Source, before, left
 			continue
 		}
 		keep = true
-		out.with[introduced{d.Path, d.Line, d.ID()}] = out.files(t, head, s, before == nil)
+		out.with[introduced{d.Path, d.Line, d.ID()}] = out.files(t, head, s)
 	}
 	if keep && !slices.ContainsFunc(out.Sources, func(o Source) bool {
 		return o.Path == s.Path && bytes.Equal(o.Data, s.Data)
@@ -97,28 +99,28 @@ func (out *Introduced) take(t *diff.Trees, head *Sources, s Source, before, left
 	}
 }
 
-// files returns the other changed files that affect how a kustomization renders an exception; with where, also those that
-// say to which clusters it goes.
-func (out *Introduced) files(t *diff.Trees, head *Sources, s Source, where bool) (list []report.File) {
-	files := map[string]bool{}
+// files returns the other changed files that affect how an exception is rendered, whether it is in effect, and to which clusters
+// it goes. Where the change leaves the file of the exception alone and none of these is known to be the reason, they are all
+// files of the change: an approval of something else must not count for the exception.
+func (out *Introduced) files(t *diff.Trees, head *Sources, s Source) (list []report.File) {
+	files := map[string]bool{settings.Path: true}
 	for p := range head.reads[s.Folder] {
 		files[p] = s.Folder != ""
 	}
-	if where {
-		for _, root := range t.Head.Roots.Reach([]string{s.Path}, nil) {
-			for _, p := range t.Head.Roots.DeployedBy(root) {
-				files[p] = true
-			}
-		}
-		for _, dir := range t.Head.Roots.FoldersAround([]string{s.Path}, nil) {
-			if k, err := t.Head.Roots.Kustomization(dir); k != nil && err == nil {
-				files[k.Path] = true
-			}
+	maps.Copy(files, t.Deciding(s.Path))
+	add := func(p string) {
+		if p != s.Path && !strings.HasSuffix(p, "/") && t.Changed(p) {
+			list = append(list, report.File{Path: p, Blob: t.Head.Blob(p)})
 		}
 	}
 	for p, is := range files {
-		if is && p != s.Path && !strings.HasSuffix(p, "/") && t.Changed(p) {
-			list = append(list, report.File{Path: p, Blob: t.Head.Blob(p)})
+		if is {
+			add(p)
+		}
+	}
+	if len(list) == 0 && !t.Changed(s.Path) {
+		for _, d := range t.Differences {
+			add(d.Path)
 		}
 	}
 	slices.SortFunc(list, func(a, b report.File) int { return strings.Compare(a.Path, b.Path) })
