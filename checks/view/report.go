@@ -239,7 +239,10 @@ func NextActions(r *report.Report, button bool, draft string) (out []Runs) {
 		out = append(out, Runs{}.add("Changes were requested on ", report.Some(names, maxNames)).
 			add(": edit it as requested, or fix the findings that it covers."))
 	}
-	if names := inState(r, report.Pending); n[Pending] > 0 || len(names) > 0 {
+	if names := inState(r, report.Pending); len(names) > 0 && r.Approvers != nil && r.Approvers.Nobody {
+		out = append(out, Runs{}.add("Mend ", ".lintel.yaml").add(" of the base branch: until then nobody can approve ",
+			report.Some(names, maxNames)).add("."))
+	} else if n[Pending] > 0 || len(names) > 0 {
 		it := "it"
 		if len(names) > 1 {
 			it = "them"

@@ -54,6 +54,17 @@ func TestNextActionsForDeletedObjects(t *testing.T) {
 	}
 }
 
+// Where the settings cannot be read, no review helps.
+func TestNextActionsWhereNobodyMayApprove(t *testing.T) {
+	r := &report.Report{Exceptions: []report.Exception{{Name: "ops/a", State: report.Pending}}, Stats: report.Stats{Policies: 1}}
+	for nobody, want := range map[bool]string{false: "Ask for a review of ops/a.", true: "Mend .lintel.yaml of the base branch"} {
+		r.Approvers = &report.Approvers{Nobody: nobody}
+		if got := NextActions(r, false, ""); len(got) != 1 || !strings.HasPrefix(got[0].String(), want) {
+			t.Errorf("%v, want %q", got, want)
+		}
+	}
+}
+
 // A command to copy contains no name that a shell would interpret.
 func TestExplainCommandHasPlainNamesOnly(t *testing.T) {
 	for name, want := range map[string]string{
