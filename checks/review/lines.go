@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -300,6 +301,9 @@ func (p *plan) take() {
 	p.change.RemoveItems(p.list, p.indexes...)
 }
 
+// generators matches the entries of generators in a kustomization.
+var generators = regexp.MustCompile(`^/(configMap|secret)Generator/[0-9]+$`)
+
 // insert writes a value at a missing pointer below the value at a place; with whole, also in the place of a scalar.
 func (p *plan) insert(missing string, value any, whole bool) {
 	in, ok := p.holder()
@@ -307,6 +311,10 @@ func (p *plan) insert(missing string, value any, whole bool) {
 		var above string
 		in, above, ok = p.values()
 		missing = above + missing
+	}
+	if below := strings.TrimPrefix(missing, "/metadata"); generators.MatchString(in.Pointer) &&
+		(strings.HasPrefix(below, "/labels") || strings.HasPrefix(below, "/annotations")) {
+		missing = "/options" + below
 	}
 	list := slices.Collect(jsonpointer.Tokens(missing))
 	for i := len(list) - 1; i > 0; i-- {
@@ -336,7 +344,7 @@ func (p *plan) put() {
 	p.change.Insert(p.in.Pointer+jsonpointer.Join(p.key), p.value)
 }
 
-// holder returns the map whose key is at a place, or that begins there.
+// holder returns the map whose key is at a place, or that begins there. An entry of a generator may be on any line that it begins on.
 func (p place) holder() (doc.Spot, bool) {
 	spots := p.editor.At(p.line, p.column)
 	for _, s := range spots {
@@ -346,7 +354,7 @@ func (p place) holder() (doc.Spot, bool) {
 		}
 	}
 	for _, s := range spots {
-		if s.Node.Kind == yaml.MappingNode && p.is(s.Node) {
+		if s.Node.Kind == yaml.MappingNode && (p.is(s.Node) || p.column == 0 && generators.MatchString(s.Pointer)) {
 			return s, true
 		}
 	}
