@@ -89,10 +89,19 @@ func (c *chartPlaces) gentlest(s spot, good []proven) *proven {
 
 // changes reports whether setting a value changes a field, by rendering.
 func (c *chartPlaces) changes(s spot, path []string) bool {
+	return c.becomes(s, path, func(again *spot) bool { return again.missing != "" || again.value.Value != s.value.Value })
+}
+
+// prints reports whether a value that is set gives a field another value, and does not only take it away.
+func (c *chartPlaces) prints(s spot, path []string) bool {
+	return c.becomes(s, path, func(again *spot) bool { return again.missing == s.missing && again.value.Value != s.value.Value })
+}
+
+func (c *chartPlaces) becomes(s spot, path []string, is func(*spot) bool) bool {
 	for _, value := range []any{"lintel", true, false, float64(7)} {
 		t := c.tried(s, trace.Candidate{Path: path}, value)
 		again := in(cmp.Or(t.Now[trial.Name(s.object)], renamed(t, s.object)), s)
-		if again != nil && (again.missing != "" || again.value.Value != s.value.Value) {
+		if again != nil && is(again) {
 			return true
 		}
 	}

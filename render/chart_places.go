@@ -248,7 +248,7 @@ func (c *chartPlaces) decide(s spot, found []trace.Origin, text string) (best or
 		if o.Role != trace.Fallback || o.Kind != trace.Value || found[0].Kind != trace.Text {
 			continue
 		}
-		if p, sure := c.origin(o, ""); sure && p.Set == nil && p.Missing == "" && c.changes(s, o.Path) {
+		if p, sure := c.origin(o, ""); sure && p.Set == nil && p.Missing == "" && c.prints(s, o.Path) {
 			return p, true
 		}
 	}

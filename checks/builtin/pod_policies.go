@@ -41,12 +41,17 @@ func podsDenied(ctx context.Context, f *apiFacts, s Deployed) (list []schema.Vio
 		metadata = map[string]any{}
 	}
 	pod["metadata"] = metadata
-	metadata["name"], metadata["namespace"] = id.Name+"-0", id.Namespace
+	metadata["name"], metadata["generateName"], metadata["namespace"] = id.Name+"-0", id.Name+"-", id.Namespace
 	metadata["ownerReferences"] = []any{map[string]any{"apiVersion": id.APIVersion(), "kind": cmp.Or(by[1], id.Kind), "name": id.Name,
 		"controller": true, "blockOwnerDeletion": true}}
 	request := &admission.Request{Operation: admission.Create, Object: pod, Applied: true, Place: s.request.Place, Inherited: s.request.Inherited,
 		UserInfo: admission.UserInfo{Username: "system:serviceaccount:kube-system:" + by[0],
 			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}}}
+	if request.Namespace == nil && f.cluster != nil { // the reviewer looks it up only where a policy for the object needs it
+		if namespace, ok := f.cluster.Get(ctx, "", "Namespace", "", id.Namespace); ok {
+			request.Place.Namespace = namespace
+		}
+	}
 	denied := func() []engine.Result {
 		return report.Kept(rules.Evaluate(ctx, request), func(r engine.Result) bool {
 			return r.Outcome == engine.Fail && r.Enforce && !r.Unsure && !r.Mutation

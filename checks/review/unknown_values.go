@@ -75,7 +75,7 @@ func written(r *admission.Request, old bool) func(field string) bool {
 		o = r.OldObject
 	}
 	if r.Exists(o) {
-		for parent, name := range admission.OnlyLive(o) {
+		for parent, name := range admission.OnlyLive(o, r.OldObject) {
 			live = append(live, strings.TrimSuffix("/"+parent, "/")+"/"+name)
 		}
 	}

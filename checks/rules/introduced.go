@@ -3,6 +3,7 @@ package rules
 import (
 	"bytes"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // Introduced are the exceptions that a change puts into effect: new and edited ones, and unedited ones that only count
@@ -111,6 +113,11 @@ func (out *Introduced) files(t *diff.Trees, head *Sources, s Source) (list []rep
 	add := func(p string) {
 		if p != s.Path && !strings.HasSuffix(p, "/") && t.Changed(p) {
 			list = append(list, report.File{Path: p, Blob: t.Head.Blob(p)})
+		}
+	}
+	for _, d := range t.Differences { // without its test, an exception of a test is one in effect
+		if path.Base(d.Path) == roots.PolicyTestName {
+			files[d.Path] = true
 		}
 	}
 	for p, is := range files {

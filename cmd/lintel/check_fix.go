@@ -99,7 +99,9 @@ func (x *fixing) rounds(ctx context.Context, change report.Change, rep *report.R
 			return change, rep, err
 		}
 		useless, suspects := unhelpful(rep, now, edits)
-		x.held = map[string]bool{}
+		if len(useless) > 0 || len(suspects) == 0 || x.held == nil { // else fewer and fewer are tried
+			x.held = map[string]bool{}
+		}
 		for i, why := range useless {
 			x.giveUp(rep, &edits[i], why)
 		}

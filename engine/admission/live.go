@@ -24,7 +24,7 @@ func (r *Request) Exists(o Object) bool {
 
 // OnlyLive yields the fields that a manifest lacks and its object in a cluster has, or may have, each with the field that
 // holds it, "" for the object itself. What was exported from a cluster has them all.
-func OnlyLive(o Object) iter.Seq2[string, string] {
+func OnlyLive(o, before Object) iter.Seq2[string, string] {
 	return func(yield func(parent, field string) bool) {
 		metadata, _ := o["metadata"].(map[string]any)
 		if metadata == nil || metadata["uid"] != nil {
@@ -36,8 +36,9 @@ func OnlyLive(o Object) iter.Seq2[string, string] {
 		if within, _ := has.(map[string]any); (known || len(within) == 0) && !yield("", status) {
 			return
 		}
+		was, _ := before["metadata"].(map[string]any) // what a manifest no longer says, the cluster loses
 		for _, name := range unwritten {
-			if metadata[name] == nil && !yield("metadata", name) {
+			if metadata[name] == nil && was[name] == nil && !yield("metadata", name) {
 				return
 			}
 		}
@@ -65,7 +66,7 @@ func (r *Request) Absent(of map[string]any, field string) error {
 		case !r.Exists(o):
 			return nil
 		default:
-			for parent, name := range OnlyLive(o) {
+			for parent, name := range OnlyLive(o, r.OldObject) {
 				in, _ := o[parent].(map[string]any)
 				if parent == "" {
 					in = o
@@ -79,7 +80,7 @@ func (r *Request) Absent(of map[string]any, field string) error {
 	}
 	id := IdentityOf(of)
 	if field == status && id.Version != "" && id.Kind != "" && id.Name != "" { // it was looked up
-		for range OnlyLive(of) {
+		for range OnlyLive(of, nil) {
 			return NeedsLive(field)
 		}
 	}

@@ -154,7 +154,7 @@ func seen(r *admission.Request, o admission.Object) any {
 	id := admission.IdentityOf(o)
 	out := o
 	if r.Exists(o) {
-		out = live(o)
+		out = live(o, r.OldObject)
 	}
 	if pointer, ok := admission.PodPointer(id.Kind); ok {
 		if _, err := admission.MapAt(o, pointer+"/spec"); err != nil {
@@ -176,9 +176,9 @@ func seen(r *admission.Request, o admission.Object) any {
 }
 
 // live returns an object of a cluster whose manifest is given: what only the cluster knows has unknown values.
-func live(o admission.Object) admission.Object {
+func live(o, before admission.Object) admission.Object {
 	out, last := maps.Clone(o), ""
-	for parent, name := range admission.OnlyLive(o) {
+	for parent, name := range admission.OnlyLive(o, before) {
 		in := out
 		if parent != "" {
 			in, _ = out[parent].(map[string]any)

@@ -103,10 +103,14 @@ func (a *activation) get(group, plural, namespace, name string) ref.Val {
 
 // found returns an object that was looked up, as expressions see it.
 func (s *evaluation) found(o admission.Object) admission.Object {
-	if s.request.Applied {
-		return live(o)
+	if !s.request.Applied {
+		return o
 	}
-	return o
+	out := live(o, nil)
+	if has, _ := o["status"].(map[string]any); len(has) > 0 { // of context, or written
+		out["status"] = has
+	}
+	return out
 }
 
 // whole reports whether the cluster is known to have only declared objects.

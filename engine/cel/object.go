@@ -162,6 +162,9 @@ func (x *exporter) export(v ref.Val, at string, depth int) (any, error) {
 	case traits.Mapper:
 		return x.mapping(c, at, depth)
 	}
+	if unknown, is := v.(*types.Unknown); is {
+		return nil, needsLive(unknown)
+	}
 	if err, ok := v.Value().(error); ok {
 		return nil, err
 	}

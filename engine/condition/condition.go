@@ -6,6 +6,7 @@
 package condition
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -87,12 +88,17 @@ func (s *Set) Holds(sc *variable.Scope) (met bool, message string, err error) {
 // if any has failed, since Kyverno reports the errors and messages of both.
 func (b *block) holds(sc *variable.Scope) (bool, string, error) {
 	var met, unmet []string
-	first := func(list []condition, wanted bool) (found bool, err error) {
+	first := func(list []condition, wanted bool) (found bool, needs error) {
 		for i := range list {
 			c := &list[i]
 			ok, err := c.holds(sc)
-			if err != nil {
-				return false, err
+			switch {
+			case err == nil:
+			case errors.As(err, new(*admission.NeedsClusterError)): // another one may decide
+				needs = cmp.Or(needs, err)
+				continue
+			default:
+				return false, cmp.Or(needs, err)
 			}
 			if ok {
 				met = append(met, c.text(sc))
@@ -103,7 +109,7 @@ func (b *block) holds(sc *variable.Scope) (bool, string, error) {
 				return true, nil
 			}
 		}
-		return false, nil
+		return false, needs
 	}
 	anyMet, err := first(b.any, true)
 	if err != nil {
