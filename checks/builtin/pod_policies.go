@@ -27,14 +27,16 @@ var makers = map[string][2]string{
 func podsDenied(ctx context.Context, f *apiFacts, s Deployed) (list []schema.Violation) {
 	id := admission.IdentityOf(s.Object)
 	at, by := templates[[2]string{id.Group, id.Kind}], makers[id.Kind]
-	if at == "" || by[0] == "" || id.Namespace == "" || s.rules == nil || schema.FilledIn(mapAt(s.Object, at+"/spec")) {
+	if at == "" || by[0] == "" || id.Namespace == "" || s.rules == nil || f.cluster == nil || schema.FilledIn(mapAt(s.Object, at+"/spec")) {
 		return nil
 	}
 	rules := s.rules.Beside("Pod", id.Kind, "ValidatingAdmissionPolicy")
 	if rules == nil {
 		return nil
 	}
-	ctx = kinds.AskFor(declared.Cautious(ctx, s.Root), "") // what is at hand
+	ctx = declared.Cautious(ctx, s.Root)
+	namespace, _ := f.cluster.Get(ctx, "", "Namespace", "", id.Namespace)
+	ctx = kinds.AskFor(ctx, "") // what is at hand
 	pod := map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": mapAt(s.Object, at+"/spec")}
 	metadata := maps.Clone(mapAt(s.Object, at+"/metadata"))
 	if metadata == nil {
@@ -47,10 +49,8 @@ func podsDenied(ctx context.Context, f *apiFacts, s Deployed) (list []schema.Vio
 	request := &admission.Request{Operation: admission.Create, Object: pod, Applied: true, Place: s.request.Place, Inherited: s.request.Inherited,
 		UserInfo: admission.UserInfo{Username: "system:serviceaccount:kube-system:" + by[0],
 			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}}}
-	if request.Namespace == nil && f.cluster != nil { // the reviewer looks it up only where a policy for the object needs it
-		if namespace, ok := f.cluster.Get(ctx, "", "Namespace", "", id.Namespace); ok {
-			request.Place.Namespace = namespace
-		}
+	if request.Namespace == nil { // the reviewer looks it up only where a policy for the object needs it
+		request.Namespace = namespace
 	}
 	denied := func() []engine.Result {
 		return report.Kept(rules.Evaluate(ctx, request), func(r engine.Result) bool {
