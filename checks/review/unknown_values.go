@@ -24,8 +24,8 @@ import (
 func (v *Reviewer) unsettled(ctx context.Context, rules *engine.Evaluator, res *render.Resource, r *admission.Request,
 	results []engine.Result) []engine.Result {
 	for i, one := range results {
-		if Violated(one) && len(one.Fields) > 0 && !slices.ContainsFunc(one.Fields, written(r, one.Old)) {
-			results[i].Outcome, results[i].Message = engine.Unknown, one.Message+": only the cluster has the field"
+		if name := onlyLive(r, one); name != "" && Violated(one) {
+			results[i].Outcome, results[i].Message = engine.Unknown, one.Message+": "+admission.NeedsLive(name).Error()
 		}
 	}
 	if res == nil || r.Object == nil {
@@ -67,21 +67,27 @@ func (v *Reviewer) unsettled(ctx context.Context, rules *engine.Evaluator, res *
 	return results
 }
 
-// written returns a function that reports whether a field of the object, or the one before, does not depend on what only
-// the cluster has.
-func written(r *admission.Request, old bool) func(field string) bool {
-	o, live := r.Object, []string(nil)
-	if old {
+// onlyLive returns the name of a field that only the cluster has, if a result is about such fields alone; "" if it is not.
+func onlyLive(r *admission.Request, one engine.Result) (name string) {
+	o := r.Object
+	if one.Old {
 		o = r.OldObject
 	}
-	if r.Exists(o) {
-		for parent, name := range admission.OnlyLive(o, r.OldObject) {
-			live = append(live, strings.TrimSuffix("/"+parent, "/")+"/"+name)
+	if !r.Exists(o) {
+		return ""
+	}
+	for _, field := range one.Fields {
+		name = ""
+		for parent, live := range admission.OnlyLive(o, r.OldObject) {
+			if _, below := jsonpointer.Below(field, strings.TrimSuffix("/"+parent, "/")+"/"+live); below {
+				name = live
+			}
+		}
+		if name == "" {
+			return ""
 		}
 	}
-	return func(field string) bool {
-		return !slices.ContainsFunc(live, func(at string) bool { _, below := jsonpointer.Below(field, at); return below })
-	}
+	return name
 }
 
 // unknownOf returns the issues of values that are not known: those of the rendering, and of encrypted values, of which nobody needs

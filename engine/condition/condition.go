@@ -85,7 +85,8 @@ func (s *Set) Holds(sc *variable.Scope) (met bool, message string, err error) {
 }
 
 // holds evaluates any up to the first condition that is met, and all up to the first that is not. It evaluates all even
-// if any has failed, since Kyverno reports the errors and messages of both.
+// if any has failed, since Kyverno reports the errors and messages of both. A condition that needs the cluster counts where no
+// other one decides.
 func (b *block) holds(sc *variable.Scope) (bool, string, error) {
 	var met, unmet []string
 	first := func(list []condition, wanted bool) (found bool, needs error) {
@@ -111,15 +112,15 @@ func (b *block) holds(sc *variable.Scope) (bool, string, error) {
 		}
 		return false, needs
 	}
-	anyMet, err := first(b.any, true)
-	if err != nil {
-		return false, "", err
+	anyMet, open := first(b.any, true)
+	if open != nil && !errors.As(open, new(*admission.NeedsClusterError)) {
+		return false, "", open
 	}
 	allUnmet, err := first(b.all, false)
-	if err != nil {
+	switch err = cmp.Or(open, err); {
+	case err != nil && !allUnmet:
 		return false, "", err
-	}
-	if (anyMet || !b.hasAny) && !allUnmet {
+	case (anyMet || !b.hasAny) && !allUnmet:
 		return true, joinNonEmpty(met, "; "), nil
 	}
 	return false, joinNonEmpty(unmet, "; "), nil
