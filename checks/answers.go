@@ -3,6 +3,9 @@ package checks
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -286,7 +289,7 @@ func (l *lookups) waiting(p *diff.Pair, object report.Resource) report.Exception
 	for path := range l.pairs.reads(p.Root) {
 		files[path] = true
 	}
-	maps.Copy(files, l.trees.Deciding(out.Path)) // what deploys it may take a field away, which leaves no place
+	maps.Copy(files, diff.DeployedBy(l.trees.Head.Roots, out.Path)) // what deploys it may take a field away, which leaves no place
 	for path := range files {
 		if path != out.Path && l.trees.Changed(path) {
 			out.With = append(out.With, report.File{Path: path, Blob: l.trees.Head.Blob(path)})
@@ -297,11 +300,17 @@ func (l *lookups) waiting(p *diff.Pair, object report.Resource) report.Exception
 		out.Path, out.Line, out.With = out.With[0].Path, 0, out.With[1:]
 	}
 	out.Blob = l.trees.Head.Blob(out.Path)
+	var now []byte // none: the change removes it
+	if p.New != nil {
+		now, _ = json.Marshal(p.New.Object) // it came from JSON or YAML
+	}
+	sum := sha256.Sum256(fmt.Appendf(now, "%+v", diff.ClustersIn(l.trees.Head.Roots, p.Root)))
+	out.Terms = []string{hex.EncodeToString(sum[:])}
 	if slices.Contains(l.change.Approve, out.Path) {
 		out.State, out.By = report.Approved, []string{"--approve"}
 	}
 	for i, r := range l.change.Reviews {
-		if !r.Of(out.Path, out.Blob, out.With) {
+		if !r.Of(out.Path, out.Blob, out.Terms) {
 			continue
 		}
 		out.Review = &l.change.Reviews[i]

@@ -236,7 +236,8 @@ func (o *outcome) unapproved() (list []report.NotChecked) {
 func (o *outcome) tellExceptions(out *report.Report) {
 	out.Exceptions = addExceptions(out.Exceptions, exceptions.List(o.rules.decision, exceptions.Known{
 		Policies: o.rules.Policies, Reviews: o.repo.change.Reviews, Findings: out.Findings, Beyond: o.answers.beyond,
-		Blob: o.repo.trees.Head.Blob, With: o.rules.brought.With, Approvers: o.repo.approvers(o.rules.before)}))
+		Blob: o.repo.trees.Head.Blob, With: o.rules.brought.With, Terms: o.repo.terms(o.rules.brought),
+		Approvers: o.repo.approvers(o.rules.before)}))
 	relied := o.answers.lookups.list(out.Findings, nil)
 	if whom := o.repo.settings.OrganizationApprovers(); whom != nil {
 		above := o.answers.lookups.list(out.Findings, o.repo.inherits)

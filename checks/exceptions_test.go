@@ -120,7 +120,7 @@ func TestRefusedExceptionDoesNotCount(t *testing.T) {
 	if rep.Conclusion != report.ActionRequired {
 		t.Fatalf("%s %q", rep.Conclusion, lines(rep))
 	}
-	review := report.Review{Path: "exceptions/e.yaml", Blob: rep.Exceptions[0].Blob, Needed: 1,
+	review := report.Review{Path: "exceptions/e.yaml", Blob: rep.Exceptions[0].Blob, Terms: rep.Exceptions[0].Terms, Needed: 1,
 		Who: []string{"@org/security", "@a", "@b"}}
 	change.Reviews = []report.Review{review}
 	rep = check(t, r, change)

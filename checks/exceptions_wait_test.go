@@ -368,9 +368,9 @@ func TestExceptionsOfTheBaseAreNotProposed(t *testing.T) {
 	}
 }
 
-// An approval of an exception is for all files that decide about it. Without these, one that was given for a harmless state would
-// count once another file makes the exception broader, or brings it into force.
-func TestApprovalsAreForAllFilesThatDecide(t *testing.T) {
+// An approval of an exception is for what it comes to. Without that, one that was given for a harmless state would count once
+// another file makes the exception broader, or brings it into force: the terms that the second push has are others.
+func TestTermsOfExceptionsFollowAllFilesThatDecide(t *testing.T) {
 	kustomization := func(lines string) string {
 		return "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n" + lines
 	}
@@ -400,6 +400,8 @@ func TestApprovalsAreForAllFilesThatDecide(t *testing.T) {
 		{"an overlay of the object", nil, with(exc, "fx/kustomization.yaml", kustomization("resources: [k.yaml]\npatches: [{path: p.yaml}]\n"), "fx/k.yaml", flux,
 			"fx/p.yaml", "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: exc, namespace: flux-system}\nspec:\n  wait: true\n"),
 			map[string]string{"fx/p.yaml": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: exc, namespace: flux-system}\nspec:\n  " + all}},
+		{"a patch of the base that the change had taken away", with(exc, "exc/a.yaml", "", "exc/kustomization.yaml", kustomization("resources: []\n"),
+			"fx/k.yaml", flux+"  "+all), with(exc, "fx/k.yaml", flux), map[string]string{"fx/k.yaml": flux + "  " + all}},
 		{"the settings", map[string]string{".lintel.yaml": "exceptions: [e/]\n", "d/a.yaml": narrow("a", "x")}, nil,
 			map[string]string{".lintel.yaml": "exceptions: [e/, d/]\n"}},
 	} {
@@ -409,15 +411,24 @@ func TestApprovalsAreForAllFilesThatDecide(t *testing.T) {
 			edit(t, r, c.base)
 			base := r.Snapshot()
 			edit(t, r, c.first)
+			first := r.Snapshot()
 			edit(t, r, c.then)
-			rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
-			if len(rep.Exceptions) != 1 || rep.Exceptions[0].State != report.Pending {
-				t.Fatalf("exceptions %+v: %s, errors %s, warnings %s", rep.Exceptions, rep.Title, problems(rep.Errors), problems(rep.Warnings))
-			}
-			for path := range c.then {
-				e := rep.Exceptions[0]
-				if e.Path != path && !slices.ContainsFunc(e.With, func(f report.File) bool { return f.Path == path }) {
-					t.Errorf("%s is not approved with %s, but %v", path, e.Path, e.With)
+			terms := map[string]string{} // of the exception, by commit; none where nothing waits
+			for _, head := range []string{first, r.Snapshot()} {
+				change := report.Change{Base: base, Rules: base, Head: head}
+				rep := check(t, r, change)
+				for _, e := range rep.Exceptions {
+					terms[head] += strings.Join(e.Terms, " ")
+				}
+				asked := ""
+				for _, e := range inspect(t, r, change).Exceptions {
+					asked += strings.Join(e.Terms, " ")
+				}
+				if asked != terms[head] {
+					t.Errorf("whom to ask is asked about %s, the check is about %s", asked, terms[head])
+				}
+				if head != first && (len(rep.Exceptions) != 1 || rep.Exceptions[0].State != report.Pending || asked == "" || asked == terms[first]) {
+					t.Errorf("exceptions %+v: %s, first %s, errors %s, warnings %s", rep.Exceptions, rep.Title, terms[first], problems(rep.Errors), problems(rep.Warnings))
 				}
 			}
 		})

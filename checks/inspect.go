@@ -71,7 +71,7 @@ func inspectCluster(ctx context.Context, repo *repository, out *report.Inspectio
 		return err
 	}
 	out.Exceptions = addExceptions(out.Exceptions, exceptions.List(decision, exceptions.Known{
-		Blob: repo.trees.Head.Blob, With: by.With, Approvers: repo.approvers(above)}))
+		Blob: repo.trees.Head.Blob, With: by.With, Terms: repo.terms(by), Approvers: repo.approvers(above)}))
 	return nil
 }
 
@@ -83,9 +83,12 @@ func addExceptions(list, more []report.Exception) []report.Exception {
 		})
 		if i < 0 {
 			list = append(list, e)
-		} else if list[i].Beyond == nil {
+			continue
+		}
+		if list[i].Beyond == nil {
 			list[i].Beyond = e.Beyond
 		}
+		list[i].Terms = slices.Compact(slices.Sorted(slices.Values(slices.Concat(list[i].Terms, e.Terms))))
 	}
 	return list
 }

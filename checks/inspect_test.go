@@ -28,7 +28,7 @@ func inspect(t *testing.T, r *treetest.Repo, c report.Change) *report.Inspection
 func known(list []report.Exception) []string {
 	out := []string{}
 	for _, e := range list {
-		out = append(out, fmt.Sprint(e.Name, " ", e.Path, ":", e.Line, " ", e.Blob, " ", e.State, e.By, e.Expires))
+		out = append(out, fmt.Sprint(e.Name, " ", e.Path, ":", e.Line, " ", e.Blob, " ", e.Terms, e.State, e.By, e.Expires))
 	}
 	return out
 }
@@ -51,10 +51,13 @@ resources: [gone.yaml]
 	r.Write("app/kustomization.yaml", "resources: [gone-too.yaml]\n")
 	head := r.Snapshot()
 	got := inspect(t, r, report.Change{Base: base, Rules: base, Head: head})
+	if len(got.Exceptions) != 1 || len(got.Exceptions[0].Terms) != 1 {
+		t.Fatalf("%+v", got.Exceptions)
+	}
 	want := &report.Inspection{Teams: []string{"org/ops"},
 		Approvers: report.Approvers{Users: []string{"olga"}, Teams: []string{"org/security"}, Count: 2},
 		Exceptions: []report.Exception{{Name: "ops/e", Path: "e.yaml", Line: 1, Blob: r.Rev("HEAD:e.yaml"),
-			State: report.Pending}}}
+			State: report.Pending, Terms: got.Exceptions[0].Terms}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -151,7 +151,7 @@ func TestLookups(t *testing.T) {
 				t.Fatalf("%+v", rep.Exceptions)
 			}
 			e := rep.Exceptions[0]
-			review := report.Review{Path: e.Path, Blob: e.Blob, With: e.With, Needed: 1, Who: []string{"@a"},
+			review := report.Review{Path: e.Path, Blob: e.Blob, Terms: e.Terms, Needed: 1, Who: []string{"@a"},
 				Approved: []report.Vote{{User: "a"}}}
 			change.Reviews = []report.Review{review}
 			if rep := check(t, r, change); rep.Conclusion == report.ActionRequired || rep.Conclusion == report.Failure ||

@@ -75,7 +75,7 @@ func decide(repo *repository, merged, proposed []*engine.Exception, before *rule
 	brought *rules.Introduced, removed func(*engine.Exception) bool) *exceptions.Decision {
 	return exceptions.Decide(exceptions.Input{
 		Merged: merged, Proposed: proposed, Removed: removed, Now: repo.change.Now, Reviews: repo.change.Reviews, Approve: repo.change.Approve,
-		Blob: repo.trees.Head.Blob, With: brought.With,
+		Blob: repo.trees.Head.Blob, Terms: repo.terms(brought),
 		Since: func(e *engine.Exception) (time.Time, bool) {
 			own := slices.Contains(proposed, e)
 			from := before.RenderedFrom
@@ -85,6 +85,11 @@ func decide(repo *repository, merged, proposed []*engine.Exception, before *rule
 			return rules.Since(repo.objects, repo.trees.History(own), e, from(e))
 		},
 	})
+}
+
+// terms returns a function that returns the terms of an exception of the change.
+func (r *repository) terms(of *rules.Introduced) func(e *engine.Exception) []string {
+	return func(e *engine.Exception) []string { return of.Terms(r.trees, r.cluster, e) }
 }
 
 // propose reads the rules of the head. Invalid policies must not be merged, exceptions may be approved, and the effect

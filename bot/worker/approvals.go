@@ -14,7 +14,7 @@ import (
 
 // decide returns a review for every pending exception file of the inspection, in order: who approved it in a pull
 // request, and what is missing. An approval is for a content, not for a commit: it counts as long as the file has exactly
-// the reviewed content. CODEOWNERS is read at the tip of the base branch. It fails for errors of the client, and of the
+// the reviewed content, and other files do not change its effect. CODEOWNERS is read at the tip of the base branch. It fails for errors of the client, and of the
 // mirror except for missing commits and files.
 func (c *check) decide(ctx context.Context, state mirror.State, pr *forge.PullRequest,
 	in *report.Inspection) ([]report.Review, error) {
@@ -24,7 +24,7 @@ func (c *check) decide(ctx context.Context, state mirror.State, pr *forge.PullRe
 			continue
 		}
 		i := slices.IndexFunc(waiting, func(w report.Exception) bool {
-			return w.Path == e.Path && w.Blob == e.Blob && slices.Equal(w.With, e.With)
+			return w.Path == e.Path && w.Blob == e.Blob && slices.Equal(w.Terms, e.Terms)
 		})
 		switch {
 		case i < 0:
@@ -37,7 +37,7 @@ func (c *check) decide(ctx context.Context, state mirror.State, pr *forge.PullRe
 		return nil, nil
 	}
 	d := &decision{of: c, state: state, pr: pr, rules: in.Approvers,
-		teams: map[string]bool{}, permissions: map[string]string{}}
+		teams: map[string]bool{}, permissions: map[string]string{}, terms: map[reviewedCommit][]string{}}
 	owners := in.Approvers.CodeOwners || slices.ContainsFunc(waiting, func(e report.Exception) bool {
 		return e.Approvers != nil && e.Approvers.CodeOwners
 	})
@@ -70,6 +70,13 @@ type decision struct {
 	owners      *CodeOwners
 	teams       map[string]bool   // "team\nlogin" -> member
 	permissions map[string]string // login -> permission
+	terms       map[reviewedCommit][]string
+}
+
+// reviewedCommit is a reviewed commit: its exceptions, or the objects in it that policies look up.
+type reviewedCommit struct {
+	commit  string
+	objects bool
 }
 
 // gather collects what concerns all exceptions; owners says whether CODEOWNERS concerns any.
@@ -108,7 +115,7 @@ func (d *decision) review(ctx context.Context, e report.Exception) (report.Revie
 	if d.rules.CodeOwners {
 		owners = d.owners.Owners(e.Path)
 	}
-	out := report.Review{Path: e.Path, Blob: e.Blob, With: e.With, Needed: max(d.rules.Count, 1), Who: d.approvers(owners)}
+	out := report.Review{Path: e.Path, Blob: e.Blob, Terms: e.Terms, Needed: max(d.rules.Count, 1), Who: d.approvers(owners)}
 	for _, r := range d.reviews {
 		vote := report.Vote{User: r.User, Commit: r.CommitSHA}
 		if r.State == refuses {
@@ -193,42 +200,76 @@ func (d *decision) objection(ctx context.Context, e report.Exception, r forge.Re
 // gone is the objection for a review whose commit is unknown.
 const gone = "the reviewed commit is no longer on GitHub"
 
-// sameContent compares the files that were reviewed with the present ones.
-func (d *decision) sameContent(ctx context.Context, e report.Exception, r forge.Review) (string, error) {
-	why, err := d.sameFile(ctx, report.File{Path: e.Path, Blob: e.Blob}, r)
-	for _, f := range e.With {
-		if why != "" || err != nil {
-			return why, err
-		}
-		if why, err = d.sameFile(ctx, f, r); why != "" && why != gone {
-			why = fmt.Sprintf("%s, on which it depends, changed after the review", f.Path)
-		}
-	}
-	return why, err
-}
+// other is the objection for a review of something with another effect.
+const other = "in the reviewed commit it was not waiting for approval as it is now: other files decide about it, too"
 
-func (d *decision) sameFile(ctx context.Context, f report.File, r forge.Review) (string, error) {
-	id, err := d.of.Mirror.BlobID(ctx, d.state.GitDir, r.CommitSHA, f.Path)
+// sameContent compares the file that was reviewed with the present one, and its effect in the reviewed commit with the present one.
+func (d *decision) sameContent(ctx context.Context, e report.Exception, r forge.Review) (string, error) {
+	id, err := d.of.Mirror.BlobID(ctx, d.state.GitDir, r.CommitSHA, e.Path)
 	if forge.Is[*mirror.Vanished](err) {
 		// The commit was replaced by a push before this mirror was made.
 		if err = d.of.Mirror.Ensure(ctx, d.of.repo, r.CommitSHA); err == nil {
-			id, err = d.of.Mirror.BlobID(ctx, d.state.GitDir, r.CommitSHA, f.Path)
+			id, err = d.of.Mirror.BlobID(ctx, d.state.GitDir, r.CommitSHA, e.Path)
 		}
 	}
 	noFile := forge.Is[*mirror.NoFile](err)
 	switch {
 	case forge.Is[*mirror.Vanished](err):
 		return gone, nil
-	case noFile && f.Blob == "":
-		return "", nil
-	case noFile:
+	case noFile && e.Blob != "":
 		return "the file was not in the reviewed commit", nil
-	case err != nil:
+	case err != nil && !noFile:
 		return "", err
-	case id != f.Blob:
+	case id != e.Blob:
 		return "the file changed after the review", nil
+	case r.CommitSHA == d.of.head:
+		return "", nil
+	}
+	terms, err := d.termsAt(ctx, reviewedCommit{r.CommitSHA, e.Object})
+	switch {
+	case forge.Is[*mirror.Vanished](err) || forge.Is[*mirror.NoMergeBase](err):
+		return gone, nil
+	case err != nil:
+		return "", fmt.Errorf("looking at the reviewed commit: %w", err)
+	case !report.Among(terms, e.Terms):
+		return other, nil
 	}
 	return "", nil
+}
+
+// termsAt returns the terms of all that waits for approval in a reviewed commit, by the present rules of the base branch.
+func (d *decision) termsAt(ctx context.Context, at reviewedCommit) ([]string, error) {
+	if known, ok := d.terms[at]; ok {
+		return known, nil
+	}
+	state, err := d.of.Mirror.Fetch(ctx, d.of.repo, mirror.Want{BaseSHA: d.state.BaseTip, HeadSHA: at.commit})
+	if err != nil {
+		return nil, err
+	}
+	change, err := d.of.describe(ctx, state)
+	if err != nil {
+		return nil, err
+	}
+	change.Head = at.commit
+	var list []report.Exception
+	if at.objects {
+		rep, err := d.of.evaluate(ctx, state, &change)
+		if err != nil {
+			return nil, err
+		}
+		list = rep.Exceptions
+	} else {
+		in, err := d.of.inspect(ctx, change)
+		if err != nil {
+			return nil, err
+		}
+		list = in.Exceptions
+	}
+	d.terms[at] = []string{}
+	for _, e := range list {
+		d.terms[at] = append(d.terms[at], e.Terms...)
+	}
+	return d.terms[at], nil
 }
 
 // everyone describes the approvers if neither the settings nor CODEOWNERS name anybody.

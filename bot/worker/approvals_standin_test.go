@@ -125,8 +125,8 @@ func TestApprovalsAtTheStandIn(t *testing.T) {
 		}
 		in := &report.Inspection{Exceptions: []report.Exception{{Path: "exceptions/e.yaml", Blob: blob, State: "pending"}},
 			Approvers: report.Approvers{CodeOwners: true, Count: 1}}
-		c, _ := decider(client, mirrors, pushLog{pr.Number: {}}, "")
-		c.repo = repo
+		c, _ := decider(client, mirrors, nil, pushLog{pr.Number: {}}, "")
+		c.repo, c.head = repo, pr.HeadSHA
 		for _, who := range []string{"carol", "bob"} {
 			control("POST", fmt.Sprintf("/repos/octo-org/svc/pulls/%d/reviews", pr.Number),
 				obj{"user": who, "state": "APPROVE"}, nil)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/forgetest"
@@ -50,10 +51,35 @@ func (g *fakeGit) Commits(_ context.Context, _, _, now string) ([]string, error)
 	return []string{now}, nil
 }
 
+func (g *fakeGit) Fetch(_ context.Context, _ forge.Repo, want mirror.Want) (mirror.State, error) {
+	if g.commits[want.HeadSHA] == nil {
+		return mirror.State{}, &mirror.Vanished{SHA: want.HeadSHA}
+	}
+	return mirror.State{BaseTip: want.BaseSHA}, nil
+}
+
+// terms are those of the only exception of each commit, and of the object that all commits remove; "" for nothing that waits.
+type terms map[string]string
+
+func (in terms) Inspect(_ context.Context, c report.Change) (*report.Inspection, error) {
+	return &report.Inspection{Exceptions: in.list(c)}, nil
+}
+
+func (in terms) Run(_ context.Context, c report.Change) (*report.Report, error) {
+	return &report.Report{Exceptions: append(in.list(c), report.Exception{Terms: []string{"removed"}})}, nil
+}
+
+func (in terms) list(c report.Change) (list []report.Exception) {
+	if in[c.Head] != "" {
+		list = append(list, report.Exception{Terms: []string{in[c.Head]}})
+	}
+	return list
+}
+
 // decider returns a check of a pull request by a worker with these, and what it fetched: the tip of the base branch is base.
-func decider(hub forge.Client, git Mirror, pushes pushLog, base string) (*check, mirror.State) {
-	w := &Worker{Client: hub, Mirror: git, Jobs: &publisher{pushLog: pushes}}
-	return &check{headRun: &headRun{Worker: w}}, mirror.State{BaseTip: base}
+func decider(hub forge.Client, git Mirror, at terms, pushes pushLog, base string) (*check, mirror.State) {
+	w := &Worker{Client: hub, Mirror: git, Sandbox: at, Jobs: &publisher{pushLog: pushes}, Now: time.Now, Metrics: NewMetrics(nil, nil)}
+	return &check{headRun: &headRun{Worker: w, head: "now"}}, mirror.State{BaseTip: base}
 }
 
 const exceptionPath = "exceptions/a.yaml"
@@ -172,7 +198,7 @@ func TestApprovals(t *testing.T) {
 				{Path: exceptionPath, Blob: "new", State: "pending"},
 				{Path: exceptionPath, Blob: "new", State: "pending", Line: 9}, {Path: "other", Blob: "x", State: "expired"}}}
 			pr := &forge.PullRequest{Number: 1, Author: "author"}
-			c, state := decider(hub, git, pushLog{1: {"mallory"}, 2: {"*"}}, "rules")
+			c, state := decider(hub, git, nil, pushLog{1: {"mallory"}, 2: {"*"}}, "rules")
 			reviews, err := c.decide(t.Context(), state, pr, inspection)
 			if err != nil || len(reviews) != 1 {
 				t.Fatalf("%v, %v", reviews, err)
@@ -203,7 +229,7 @@ func TestApprovals(t *testing.T) {
 
 func TestApprovalsAsksNothingWithoutNeed(t *testing.T) {
 	hub := &forgetest.GitHub{}
-	c, state := decider(hub, &fakeGit{}, pushLog{0: {}}, "rules")
+	c, state := decider(hub, &fakeGit{}, nil, pushLog{0: {}}, "rules")
 	got, err := c.decide(t.Context(), state, &forge.PullRequest{}, &report.Inspection{
 		Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "approved"}}})
 	if err != nil || got != nil || hub.Calls("Reviews") != 0 {
@@ -223,7 +249,7 @@ func TestApprovalsTeamErrors(t *testing.T) {
 		}
 		return nil
 	}
-	c, state := decider(hub, git, pushLog{0: {}}, "c")
+	c, state := decider(hub, git, nil, pushLog{0: {}}, "c")
 	reviews, err := c.decide(t.Context(), state, &forge.PullRequest{}, in)
 	got := approved(reviews)
 	if err != nil || got != nil {
@@ -270,7 +296,7 @@ func TestWhoPushedCommitsCannotApprove(t *testing.T) {
 			remote: map[string]map[string]string{head: {"a": "b"}}}
 		hub := &forgetest.GitHub{PullReviews: []forge.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}},
 			Rights: map[string]string{"Mallory": "write"}}
-		c, state := decider(hub, git, pushLog{1: {}}, "rules")
+		c, state := decider(hub, git, nil, pushLog{1: {}}, "rules")
 		reviews, err := c.decide(t.Context(), state, &forge.PullRequest{Number: 1, HeadSHA: head}, in)
 		if got := approved(reviews); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v; want %d approvals", head, got, err, want)
@@ -278,7 +304,7 @@ func TestWhoPushedCommitsCannotApprove(t *testing.T) {
 	}
 	git := &fakeGit{commits: map[string]map[string]string{"rules": {}}}
 	hub := &forgetest.GitHub{PullReviews: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "x"}}}
-	c, state := decider(hub, git, pushLog{1: {}}, "rules")
+	c, state := decider(hub, git, nil, pushLog{1: {}}, "rules")
 	if _, err := c.decide(t.Context(), state, &forge.PullRequest{Number: 1, HeadSHA: "gone"}, in); err == nil {
 		t.Error("commits that cannot be had were taken for none")
 	}
@@ -289,7 +315,7 @@ func TestWhoPushedIsUnknown(t *testing.T) {
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
 	hub := &forgetest.GitHub{PullReviews: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}},
 		Rights: map[string]string{"wendy": "write"}}
-	c, state := decider(hub, git, pushLog{1: {}, 2: {"*"}}, "c")
+	c, state := decider(hub, git, nil, pushLog{1: {}, 2: {"*"}}, "c")
 	for number, want := range map[int]int{1: 1, 2: 0} {
 		reviews, err := c.decide(t.Context(), state, &forge.PullRequest{Number: number}, in)
 		got := approved(reviews)
@@ -302,33 +328,36 @@ func TestWhoPushedIsUnknown(t *testing.T) {
 	}
 }
 
-// An exception that a kustomization changes is approved together with the changed files of the kustomization.
-func TestApprovalsWithOtherFiles(t *testing.T) {
-	with := []report.File{{Path: "k/gone.yaml"}, {Path: "k/patch.yaml", Blob: "p2"}}
+// An approval is for what an exception comes to, which other files decide, too.
+func TestApprovalsAreForTheSameTerms(t *testing.T) {
 	for _, c := range []struct {
-		name     string
-		files    map[string]string // of the reviewed commit
-		approved bool
+		name string
+		file string // of the reviewed commit
+		at   string // its terms there
+		want string // why it does not count
 	}{
-		{"all the same", map[string]string{exceptionPath: "new", "k/patch.yaml": "p2"}, true},
-		{"the patch changed since", map[string]string{exceptionPath: "new", "k/patch.yaml": "p1"}, false},
-		{"the patch came since", map[string]string{exceptionPath: "new"}, false},
-		{"a file went since", map[string]string{exceptionPath: "new", "k/patch.yaml": "p2", "k/gone.yaml": "x"}, false},
-		{"the exception changed since", map[string]string{exceptionPath: "old", "k/patch.yaml": "p2"}, false},
+		{"all the same", "new", "narrow", ""},
+		{"another file made it broader since", "new", "other", other},
+		{"it was not in force", "new", "", other},
+		{"the exception changed since", "old", "narrow", "the file changed after the review"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			hub := &forgetest.GitHub{Rights: map[string]string{"wendy": "write"},
-				PullReviews: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "now"}}}
-			git := &fakeGit{commits: map[string]map[string]string{"now": c.files, "rules": {}}}
+				PullReviews: []forge.Review{{User: "wendy", State: "APPROVED", CommitSHA: "then"}}}
+			git := &fakeGit{commits: map[string]map[string]string{"then": {exceptionPath: c.file}, "rules": {}}}
 			in := &report.Inspection{Exceptions: []report.Exception{
-				{Path: exceptionPath, Blob: "new", With: with, State: report.Pending},
-				{Path: "removed.yaml", Object: true, State: report.Pending}}}
-			check, state := decider(hub, git, pushLog{1: {}}, "rules")
+				{Path: exceptionPath, Blob: "new", Terms: []string{"narrow"}, State: report.Pending},
+				{Path: "removed.yaml", Terms: []string{"removed"}, Object: true, State: report.Pending}}}
+			check, state := decider(hub, git, terms{"then": c.at, "now": "narrow"}, pushLog{1: {}}, "rules")
 			reviews, err := check.decide(t.Context(), state, &forge.PullRequest{Number: 1, Author: "author"}, in)
 			if err != nil || len(reviews) != 2 {
 				t.Fatal(reviews, err)
 			}
-			if approved := reviews[0].State() == report.Approved; approved != c.approved {
+			why := ""
+			if list := reviews[0].Ignored; len(list) > 0 {
+				why = list[0].Why
+			}
+			if approved := reviews[0].State() == report.Approved; why != c.want || approved != (c.want == "") {
 				t.Errorf("approved %v: %+v", approved, reviews[0])
 			}
 			if reviews[1].State() != report.Approved {

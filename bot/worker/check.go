@@ -77,15 +77,12 @@ func (c *check) do(ctx context.Context) error {
 	if err != nil {
 		return c.fail(ctx, stageFetch, err)
 	}
-	change, err := c.describe(ctx, state)
-	if err != nil {
-		return c.fail(ctx, stageReport, err)
-	}
 	if c.remotes, err = c.sources(ctx, state); err != nil {
 		return c.fail(ctx, stageRemotes, err)
 	}
-	if change.Defaults, err = c.remotes.DefaultsAddress(ctx); err != nil {
-		return c.fail(ctx, stageRemotes, err)
+	change, err := c.describe(ctx, state)
+	if err != nil {
+		return c.fail(ctx, stageOf(err), err)
 	}
 	var in *report.Inspection
 	if c.reviewed() {
@@ -127,7 +124,10 @@ func (c *check) describe(ctx context.Context, state mirror.State) (change report
 	c.rules = change.Rules
 	change.Differences = c.Results != nil // which the page shows
 	change.User.Unasked = c.pr != nil
-	change.Drafts, err = c.Jobs.DraftsAsked(ctx, c.repo.ID, c.head)
+	if change.Drafts, err = c.Jobs.DraftsAsked(ctx, c.repo.ID, c.head); err != nil {
+		return change, err
+	}
+	change.Defaults, err = c.remotes.DefaultsAddress(ctx)
 	return change, err
 }
 
@@ -206,7 +206,7 @@ func (c *check) askAgain(ctx context.Context, state mirror.State, in *report.Ins
 	change.Reviews = append(change.Reviews, reviews...)
 	for i := range rep.Exceptions {
 		e := &rep.Exceptions[i]
-		at := slices.IndexFunc(reviews, func(r report.Review) bool { return e.Object && r.Of(e.Path, e.Blob, e.With) })
+		at := slices.IndexFunc(reviews, func(r report.Review) bool { return e.Object && r.Of(e.Path, e.Blob, e.Terms) })
 		if at >= 0 {
 			e.Review = &reviews[at]
 			decided = decided || reviews[at].State() != report.Pending
@@ -247,7 +247,7 @@ func (c *check) reviews(ctx context.Context, state mirror.State,
 			return nil, err
 		}
 		for _, r := range found {
-			i := slices.IndexFunc(all, func(a report.Review) bool { return a.Of(r.Path, r.Blob, r.With) })
+			i := slices.IndexFunc(all, func(a report.Review) bool { return a.Of(r.Path, r.Blob, r.Terms) })
 			if i < 0 {
 				all = append(all, r)
 			} else if weight(r) > weight(all[i]) {

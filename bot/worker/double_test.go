@@ -50,7 +50,7 @@ func (l *ledger) Superseded(context.Context) (bool, error) { return l.superseded
 
 type mirrorDouble struct {
 	err      error
-	want     mirror.Want
+	wants    []mirror.Want
 	changed  []string // paths between any two commits
 	commits  []string // that the base lacks
 	*fakeGit          // with the files of some commits
@@ -65,7 +65,7 @@ func (m *mirrorDouble) Commits(context.Context, string, string, string) ([]strin
 }
 
 func (m *mirrorDouble) Fetch(_ context.Context, _ forge.Repo, want mirror.Want) (mirror.State, error) {
-	m.want = want
+	m.wants = append(m.wants, want)
 	return mirror.State{GitDir: "/data/mirrors/11", MergeBase: "base", BaseTip: baseTip}, m.err
 }
 

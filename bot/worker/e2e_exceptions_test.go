@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -65,6 +66,22 @@ func exceptionsByReview(t *testing.T, binary string) {
 	review("carol", "APPROVED", "action_required", "carol at "+waits[:7], "not among those who may approve")
 	review("bob", "CHANGES_REQUESTED", "failure", "changes requested by `bob at "+waits[:7]+"`")
 	review("bob", "APPROVED", "success", "approved by `bob at "+waits[:7]+"`")
+
+	// A later push keeps the approval unless it changes what the exception comes to, in whichever file.
+	const list = "exceptions/kustomization.yaml"
+	resources := "resources: [" + strings.TrimPrefix(slices.Collect(maps.Keys(files))[0], "exceptions/") + "]\n"
+	patch := resources + "patches:\n- target: {kind: PolicyException}\n" +
+		"  patch: '- {op: add, path: /metadata/labels, value: {cleanup.kyverno.io/ttl: 99h}}'\n"
+	for _, then := range []struct{ path, text, conclusion, says string }{
+		{"notes.md", "x\n", "success", "approved by `bob at " + waits[:7] + "`"},
+		{list, patch, "action_required", "it was not waiting for approval as it is now"},
+		{list, resources, "success", "approved by `bob at " + waits[:7] + "`"},
+	} {
+		run = s.completed(s.push("change", map[string]string{then.path: then.text}))
+		if text := show(run); run.Conclusion != then.conclusion || !strings.Contains(text, then.says) {
+			t.Errorf("after a push of %s: %s, want %s and %q:\n%s", then.path, run.Conclusion, then.conclusion, then.says, text)
+		}
+	}
 	clean(t, hub)
 }
 

@@ -127,10 +127,10 @@ func TestReviewsOfWhatPoliciesLookUp(t *testing.T) {
 			}
 			var shown *report.Report // the last one is published
 			b.sandbox.run = func(_ context.Context, change report.Change) (*report.Report, error) {
-				e := report.Exception{Name: "ConfigMap ops/allowed", Path: "cm.yaml", Blob: "7", Object: true, Lets: 1,
+				e := report.Exception{Name: "ConfigMap ops/allowed", Path: "cm.yaml", Blob: "7", Terms: []string{"x"}, Object: true, Lets: 1,
 					State: report.Pending}
 				for _, r := range change.Reviews {
-					if r.Of(e.Path, e.Blob, e.With) {
+					if r.Of(e.Path, e.Blob, e.Terms) {
 						e.State, e.Review = r.State(), &r
 					}
 				}

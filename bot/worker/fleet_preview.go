@@ -343,20 +343,17 @@ func (o *fleetPreview) preview(ctx context.Context, c *check) (rep *report.Repor
 	if state, err = c.fetch(ctx); err != nil {
 		return nil, state, err
 	}
-	change, err := c.describe(ctx, state)
-	if err != nil {
-		return nil, state, err
-	}
-	change.Differences, change.Drafts = false, false
 	// What the proposed rules name is the wish of the people of the pull request.
 	c.remotes, err = o.Remotes(ctx, remotes.Change{Repo: c.repo, Log: c.log, Fork: o.pr.Fork,
 		Authors: func(ctx context.Context) ([]string, error) { return o.proposing.authors(ctx, o.state) }})
 	if err != nil {
 		return nil, state, &remotes.Error{Err: err}
 	}
-	if change.Defaults, err = c.remotes.DefaultsAddress(ctx); err != nil {
+	change, err := c.describe(ctx, state)
+	if err != nil {
 		return nil, state, err
 	}
+	change.Differences, change.Drafts = false, false
 	rep, err = c.evaluate(ctx, state, &change)
 	return rep, state, err
 }

@@ -139,8 +139,8 @@ func TestDefaultBranchHasItsReport(t *testing.T) {
 	if !change.All || change.Rules != headB || change.Head != headB || change.Base != "" || change.User.Login != "" {
 		t.Errorf("change %+v", change)
 	}
-	if b.mirror.want != (mirror.Want{BaseRef: "main", BaseSHA: headB, HeadSHA: headB}) {
-		t.Errorf("fetched %+v", b.mirror.want)
+	if b.mirror.wants[0] != (mirror.Want{BaseRef: "main", BaseSHA: headB, HeadSHA: headB}) {
+		t.Errorf("fetched %+v", b.mirror.wants[0])
 	}
 	if b.ledger.mark != headB || len(b.sandbox.asked) != 0 {
 		t.Errorf("mark %q, %d inspections of what has no author and no reviews", b.ledger.mark, len(b.sandbox.asked))
@@ -259,13 +259,13 @@ func TestMergeGroup(t *testing.T) {
 	if !slices.Equal(b.jobs.asked, []int{4, 5}) {
 		t.Errorf("the approvals of %v count, want those of the group", b.jobs.asked)
 	}
-	if b.mirror.want != (mirror.Want{BaseSHA: baseTip, HeadSHA: headB}) || b.sandbox.changes[0].User.Login != "" {
-		t.Errorf("fetched %+v for %+v", b.mirror.want, b.sandbox.changes[0].User)
+	if b.mirror.wants[0] != (mirror.Want{BaseSHA: baseTip, HeadSHA: headB}) || b.sandbox.changes[0].User.Login != "" {
+		t.Errorf("fetched %+v for %+v", b.mirror.wants[0], b.sandbox.changes[0].User)
 	}
 	// The button: GitHub does not tell the base again.
 	b.demand("d-7")
 	b.task.Message.Group = nil
-	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 2 || b.mirror.want.BaseSHA != baseTip {
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 2 || b.mirror.wants[2].BaseSHA != baseTip {
 		t.Errorf("asked for again: %v, %d runs", err, len(b.hub.Runs))
 	}
 	b.ledger.mark = ""

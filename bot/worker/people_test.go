@@ -71,7 +71,7 @@ func TestPeople(t *testing.T) {
 				tt.own = slices.Sorted(maps.Keys(tt.commits))
 			}
 			log := pushLog{1: append([]string{}, tt.pushers...)}
-			c, state := decider(commitsHub{&forgetest.GitHub{}, tt.commits, tt.err}, ownCommits{&fakeGit{}, tt.own}, log, "base")
+			c, state := decider(commitsHub{&forgetest.GitHub{}, tt.commits, tt.err}, ownCommits{&fakeGit{}, tt.own}, nil, log, "base")
 			p, err := c.peopleOf(t.Context(), state, &forge.PullRequest{Number: 1, Author: tt.author, HeadSHA: "1"})
 			if err != nil {
 				t.Fatal(err)

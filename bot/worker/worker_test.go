@@ -41,8 +41,8 @@ func TestCheckIsPublished(t *testing.T) {
 		got.User.Unasked != want.User.Unasked || got.User.Login != "" || got.Now != want.Now || !slices.Equal(got.Repository, want.Repository) {
 		t.Errorf("change %+v, want %+v", got, want)
 	}
-	if b.mirror.want != (mirror.Want{Number: 12, BaseRef: "main", BaseSHA: baseTip, HeadSHA: headA}) {
-		t.Errorf("fetched %+v", b.mirror.want)
+	if b.mirror.wants[0] != (mirror.Want{Number: 12, BaseRef: "main", BaseSHA: baseTip, HeadSHA: headA}) {
+		t.Errorf("fetched %+v", b.mirror.wants[0])
 	}
 	if b.ledger.note != "" {
 		t.Errorf("the note %q stays", b.ledger.note)

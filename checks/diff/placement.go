@@ -100,6 +100,17 @@ func Have(set *deploy.Set, file string) (list []gitops.Cluster) {
 	return list
 }
 
+// DeployedBy returns the files with objects that deploy what a file has, see deploy.Set.DeployedBy.
+func DeployedBy(set *deploy.Set, file string) map[string]bool {
+	files := map[string]bool{}
+	for _, root := range set.Reach([]string{file}, nil) {
+		for _, by := range set.DeployedBy(root) {
+			files[by] = true
+		}
+	}
+	return files
+}
+
 // without lists the clusters that are the same as none of others.
 func without(list, others []gitops.Cluster, same func(c, other gitops.Cluster) bool) []gitops.Cluster {
 	return slices.DeleteFunc(slices.Clone(list), func(c gitops.Cluster) bool {

@@ -9,10 +9,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
-	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/remote"
-	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -118,9 +116,6 @@ type Trees struct {
 
 	Differences []tree.Difference
 	changed     map[string]bool
-
-	deciding env.Memo[string, map[string]bool] // results of Deciding
-	reached  env.Memo[reachOf, []roots.Root]   // by a file of Differences
 }
 
 // Compare computes the difference between base and head.

@@ -19,7 +19,7 @@ type Input struct {
 	// Removed reports whether the change removes a merged exception; nil: it removes none.
 	Removed func(e *engine.Exception) bool
 	Blob    func(path string) string
-	With    func(e *engine.Exception) []report.File // other files that a proposed exception depends on; nil: none
+	Terms   func(e *engine.Exception) []string // see report.Exception; required with Reviews
 	Reviews []report.Review
 	Approve []string // files that count as approved with any content
 	Now     time.Time
@@ -67,9 +67,6 @@ func (d *Decision) NextEnd() (first time.Time) {
 // new content is approved or merged. One that the change removes covers nothing: what deploys both prunes it first.
 func Decide(in Input) *Decision {
 	d := &Decision{Proposed: in.Proposed, fates: map[*engine.Exception]fate{}}
-	if in.With == nil {
-		in.With = func(*engine.Exception) []report.File { return nil }
-	}
 	replaced := map[string]bool{}
 	for _, e := range in.Proposed {
 		f := fate{state: report.Pending}
@@ -78,7 +75,7 @@ func Decide(in Input) *Decision {
 		}
 		for _, r := range in.Reviews {
 			verdict := r.State()
-			if verdict != report.Pending && r.Blob != "" && r.Of(e.Path, in.Blob(e.Path), in.With(e)) {
+			if verdict != report.Pending && r.Blob != "" && r.Of(e.Path, in.Blob(e.Path), in.Terms(e)) {
 				f = fate{state: verdict, by: r.By()}
 			}
 		}

@@ -10,15 +10,18 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 )
 
+// terms are those of all exceptions.
+func terms(*engine.Exception) []string { return []string{"t"} }
+
 func TestDecide(t *testing.T) {
 	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 	blob := func(p string) string { return "blob of " + p }
 	votes := []report.Vote{{User: "olga"}}
 	approve := func(path, blob string) []report.Review {
-		return []report.Review{{Path: path, Blob: blob, Needed: 1, Approved: votes}}
+		return []report.Review{{Path: path, Blob: blob, Terms: []string{"t"}, Needed: 1, Approved: votes}}
 	}
 	refuse := func(path, blob string, approved ...report.Vote) []report.Review {
-		return []report.Review{{Path: path, Blob: blob, Needed: 1, Approved: approved, Refused: votes}}
+		return []report.Review{{Path: path, Blob: blob, Terms: []string{"t"}, Needed: 1, Approved: approved, Refused: votes}}
 	}
 	for _, c := range []struct {
 		name      string
@@ -38,6 +41,8 @@ func TestDecide(t *testing.T) {
 			reviews: approve("e", "older"), want: report.Pending},
 		{name: "another file approved", exception: engine.Exception{Path: "e"}, proposed: true,
 			reviews: approve("f", "blob of f"), want: report.Pending},
+		{name: "other terms approved", exception: engine.Exception{Path: "e"}, proposed: true,
+			reviews: []report.Review{{Path: "e", Blob: "blob of e", Terms: []string{"s"}, Needed: 1, Approved: votes}}, want: report.Pending},
 		{name: "approved without a blob", exception: engine.Exception{Path: "e"}, proposed: true, reviews: approve("e", ""),
 			want: report.Pending},
 		{name: "approved on the command line", exception: engine.Exception{Path: "e"}, proposed: true, approve: []string{"e"},
@@ -64,7 +69,7 @@ func TestDecide(t *testing.T) {
 		{name: "unknown age", exception: engine.Exception{Path: "e", TTL: time.Hour}, want: report.Expired},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			in := exceptions.Input{Blob: blob, Reviews: c.reviews, Approve: c.approve, Now: now,
+			in := exceptions.Input{Blob: blob, Terms: terms, Reviews: c.reviews, Approve: c.approve, Now: now,
 				Since: func(*engine.Exception) (time.Time, bool) {
 					return c.since, !c.since.IsZero()
 				}}
@@ -94,12 +99,12 @@ func TestEditOfAMergedExceptionNeedsApproval(t *testing.T) {
 	merged := &engine.Exception{Path: "e", Namespace: "n", Name: "x"}
 	edited := &engine.Exception{Path: "e", Namespace: "n", Name: "x"}
 	in := exceptions.Input{Merged: []*engine.Exception{merged}, Proposed: []*engine.Exception{edited},
-		Blob: func(string) string { return "b" }}
+		Blob: func(string) string { return "b" }, Terms: terms}
 	if d := exceptions.Decide(in); !slices.Equal(d.Effective, []*engine.Exception{merged}) ||
 		!slices.Equal(d.Inactive, []*engine.Exception{edited}) {
 		t.Errorf("not approved: counting %v, idle %v", d.Effective, d.Inactive)
 	}
-	in.Reviews = []report.Review{{Path: "e", Blob: "b"}}
+	in.Reviews = []report.Review{{Path: "e", Blob: "b", Terms: []string{"t"}}}
 	if d := exceptions.Decide(in); !slices.Equal(d.Effective, []*engine.Exception{edited}) || len(d.Inactive) != 0 {
 		t.Errorf("approved: counting %v, idle %v", d.Effective, d.Inactive)
 	}

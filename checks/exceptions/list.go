@@ -19,6 +19,7 @@ type Known struct {
 	Beyond   map[*engine.Exception]*report.Beyond
 	Blob     func(path string) string // git object id of a file at the head
 	With     func(e *engine.Exception) []report.File
+	Terms    func(e *engine.Exception) []string
 	// Approvers returns who decides about an exception in place of the repository's approvers; nil: nobody.
 	Approvers func(e *engine.Exception) *report.Approvers
 }
@@ -41,7 +42,7 @@ func Active(d *Decision, findings []report.Finding) (list []report.Active) {
 func List(d *Decision, known Known) (list []report.Exception) {
 	for _, e := range byPlace(d.Proposed) {
 		x := report.Exception{
-			Name: e.FullName(), Path: e.Path, Line: e.Line, Blob: known.Blob(e.Path), With: known.With(e),
+			Name: e.FullName(), Path: e.Path, Line: e.Line, Blob: known.Blob(e.Path), With: known.With(e), Terms: known.Terms(e),
 			State: d.State(e), By: d.By(e), Expires: d.Ends(e), Beyond: known.Beyond[e],
 		}
 		if known.Policies != nil {
@@ -50,7 +51,7 @@ func List(d *Decision, known Known) (list []report.Exception) {
 		if known.Approvers != nil {
 			x.Approvers = known.Approvers(e)
 		}
-		i := slices.IndexFunc(known.Reviews, func(r report.Review) bool { return r.Of(x.Path, x.Blob, x.With) })
+		i := slices.IndexFunc(known.Reviews, func(r report.Review) bool { return r.Of(x.Path, x.Blob, x.Terms) })
 		if i >= 0 {
 			x.Review = &known.Reviews[i]
 		}

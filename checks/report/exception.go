@@ -34,6 +34,9 @@ type Exception struct {
 	Broad   []string  `json:"broad,omitempty"`  // what it leaves open for no visible reason, in words
 	Beyond  *Beyond   `json:"beyond,omitempty"` // what it covers besides the findings of this change; nil: not looked at
 	Review  *Review   `json:"review,omitempty"` // nil: nobody was asked, as on a laptop
+	// Terms are digests of what it says when rendered and of where it goes, one for each cluster of the settings. An approval is
+	// for these, since other files may change them, of the change or of the base branch.
+	Terms []string `json:"terms,omitempty"`
 	// Approvers decide about it instead of the repository's, since it is for a policy of the organisation. Nil: the
 	// repository's.
 	Approvers *Approvers `json:"approvers,omitempty"`
@@ -53,8 +56,8 @@ type Beyond struct {
 // Review is the reviews of a pull request about an exception.
 type Review struct {
 	Path     string   `json:"path"`
-	Blob     string   `json:"blob"` // content that was judged
-	With     []File   `json:"with,omitempty"`
+	Blob     string   `json:"blob"`            // content that was judged
+	Terms    []string `json:"terms,omitempty"` // likewise: see Exception
 	Needed   int      `json:"needed"`
 	Who      []string `json:"who"`                // who may approve: logins and teams with an @, or words
 	Approved []Vote   `json:"approved,omitempty"` // that count, oldest first
@@ -75,9 +78,14 @@ type File struct {
 	Blob string `json:"blob,omitempty"` // git object id; empty: it is not there
 }
 
-// Of reports whether a review is about an exception, or an object that needs approval, with this content.
-func (r *Review) Of(path, blob string, with []File) bool {
-	return r.Path == path && r.Blob == blob && slices.Equal(r.With, with)
+// Of reports whether a review is about an exception, or an object that needs approval, with this content and these terms.
+func (r *Review) Of(path, blob string, terms []string) bool {
+	return r.Path == path && r.Blob == blob && len(terms) > 0 && Among(r.Terms, terms)
+}
+
+// Among reports whether a list has all of these.
+func Among(list, these []string) bool {
+	return !slices.ContainsFunc(these, func(s string) bool { return !slices.Contains(list, s) })
 }
 
 // State returns Approved, Refused or Pending. A request for changes outweighs approvals of others.

@@ -2,8 +2,9 @@ package rules
 
 import (
 	"bytes"
-	"maps"
-	"path"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/gitops"
-	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // Introduced are the exceptions that a change puts into effect: new and edited ones, and unedited ones that only count
@@ -101,37 +101,43 @@ func (out *Introduced) take(t *diff.Trees, head *Sources, s Source, before, left
 	}
 }
 
-// files returns the other changed files that affect how an exception is rendered, whether it is in effect, and to which clusters
-// it goes. Where the change leaves the file of the exception alone and none of these is known to be the reason, they are all
-// files of the change: an approval of something else must not count for the exception.
+// files returns the other changed files that may make an exception what it is: those that it is rendered from, objects that deploy
+// it, and the settings. Where the change leaves the file of the exception alone and none of these is known to be the reason,
+// they are all files of the change.
 func (out *Introduced) files(t *diff.Trees, head *Sources, s Source) (list []report.File) {
-	files := map[string]bool{settings.Path: true}
-	for p := range head.reads[s.Folder] {
-		files[p] = s.Folder != ""
-	}
-	maps.Copy(files, t.Deciding(s.Path))
-	add := func(p string) {
-		if p != s.Path && !strings.HasSuffix(p, "/") && t.Changed(p) {
-			list = append(list, report.File{Path: p, Blob: t.Head.Blob(p)})
+	files := diff.DeployedBy(t.Head.Roots, s.Path)
+	if files[settings.Path] = true; s.Folder != "" {
+		for p := range head.reads[s.Folder] {
+			files[p] = true
 		}
 	}
-	for _, d := range t.Differences { // without its test, an exception of a test is one in effect
-		if path.Base(d.Path) == roots.PolicyTestName {
-			files[d.Path] = true
-		}
-	}
-	for p, is := range files {
-		if is {
-			add(p)
+	for _, d := range t.Differences {
+		if files[d.Path] && d.Path != s.Path {
+			list = append(list, report.File{Path: d.Path, Blob: t.Head.Blob(d.Path)})
 		}
 	}
 	if len(list) == 0 && !t.Changed(s.Path) {
 		for _, d := range t.Differences {
-			add(d.Path)
+			list = append(list, report.File{Path: d.Path, Blob: t.Head.Blob(d.Path)})
 		}
 	}
-	slices.SortFunc(list, func(a, b report.File) int { return strings.Compare(a.Path, b.Path) })
 	return list
+}
+
+// Terms returns the digest of what an exception of a cluster of the settings lets through at the head, as rendered, and of the
+// clusters of Argo CD and Flux that get it. These may change without a change of its file.
+func (out *Introduced) Terms(t *diff.Trees, cluster string, e *engine.Exception) []string {
+	var terms []string
+	for _, head := range out.heads {
+		for _, d := range Documents(report.Kept(head.Exceptions, func(s Source) bool { return s.Path == e.Path }), true) {
+			if d.ID() == e.ID() {
+				terms = append(terms, d.Terms)
+			}
+		}
+	}
+	slices.Sort(terms)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %+v", cluster, e.Path, slices.Compact(terms), diff.Have(t.Head.Roots, e.Path)))
+	return []string{hex.EncodeToString(sum[:])}
 }
 
 // Has reports whether the change introduces an exception.
