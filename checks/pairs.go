@@ -163,7 +163,7 @@ func (p *pairs) render(ctx context.Context) (err error) {
 	stays := p.sides.Head.Has
 	gone := slices.DeleteFunc(slices.Concat(list, moved), func(p *diff.Pair) bool { return p.New != nil })
 	var alone []*diff.Pair
-	if p.list, err = p.sides.Kept(ctx, diff.Join(list, moved, stays, p.tookOver)); err != nil {
+	if p.list, err = p.sides.Kept(ctx, diff.Join(list, moved, stays, p.tookOver), p.reads); err != nil {
 		return err
 	}
 	p.list = diff.Renewed(slices.DeleteFunc(p.list, p.sides.Stays))

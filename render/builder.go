@@ -160,13 +160,18 @@ func (b *builder) build(root roots.Root) (*Rendering, []doc.Error) {
 		return nothing(p.problems...)
 	}
 	for b.omit(p) {
-		out, failure := b.kustomize(root, p)
+		out, failure := b.kustomize(root, p, true)
+		if failure != nil && b.culprits(p) {
+			continue
+		}
+		if failure != nil { // what is said of a build must not come from the blank lines
+			out, failure = b.kustomize(root, p, false)
+		}
 		switch {
 		case failure == nil:
 			out.Partial = len(p.omitted) > 0
 			p.link(out)
 			return out, b.mounts.problems(p.problems)
-		case b.culprits(p):
 		case len(p.problems) == 0:
 			return nothing(b.without(p.texts).explain(root, p, failure)...)
 		default: // the failure may come only from the omitted entries
@@ -189,8 +194,9 @@ func (p *plan) link(out *Rendering) {
 	}
 }
 
-func (b *builder) kustomize(root roots.Root, p *plan) (*Rendering, error) {
-	built := b.run(root.Path, p)
+// kustomize builds the folder of a plan: see run.
+func (b *builder) kustomize(root roots.Root, p *plan, pad bool) (*Rendering, error) {
+	built := b.run(root.Path, p, pad)
 	maps.Copy(p.reads, built.reads)
 	maps.Copy(p.links, built.links)
 	if built.err != nil {

@@ -74,10 +74,11 @@ func (b *builds) of(key string) *sharedBuild {
 	return one
 }
 
-// run builds the folder of a plan with kustomize, unless it was built not long ago.
-func (b *builder) run(dir string, p *plan) *sharedBuild {
+// run builds the folder of a plan with kustomize, unless it was built not long ago. With pad, it has blank lines in its files
+// (see origin.FileSet), unless these are in the result because a plugin reads a manifest as data.
+func (b *builder) run(dir string, p *plan, pad bool) *sharedBuild {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %t\n", dir, p.openAPI)
+	fmt.Fprintf(h, "%q %t %t\n", dir, p.openAPI, pad)
 	for _, texts := range []map[string][]byte{b.overlay, p.texts} {
 		for _, name := range slices.Sorted(maps.Keys(texts)) {
 			fmt.Fprintf(h, "%q %x\n", name, sha256.Sum256(texts[name]))
@@ -86,8 +87,7 @@ func (b *builder) run(dir string, p *plan) *sharedBuild {
 	}
 	one := b.builds.of(string(h.Sum(nil)))
 	one.once.Do(func() {
-		// What is said of a build must not come from the blank lines, and a plugin may read a manifest as data.
-		if nodes := b.make(one, dir, p, true); one.err != nil || slices.ContainsFunc(nodes, origin.Padded) {
+		if nodes := b.make(one, dir, p, pad); pad && slices.ContainsFunc(nodes, origin.Padded) {
 			b.make(one, dir, p, false)
 		}
 	})

@@ -3,6 +3,7 @@ package diff
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -228,9 +229,11 @@ func redeployed(created, deleted map[Key][]*Pair, drop map[*Pair]bool) (deployed
 
 // Kept turns creations into updates if another root of the base deploys the object from the same file to the same
 // cluster. The object exists there already, whatever deploys it now. Clusters that only a generator names are unknown
-// and left out. A deletion is in doubt where another root of the head deploys the object from the same file.
-func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
-	drop, by, now := map[*Pair]bool{}, map[string][]roots.Root{}, map[string][]roots.Root{}
+// and left out. A deletion is in doubt where another root of the head deploys the object from the same file. reads returns
+// what the rendering of a root read.
+func (s Sides) Kept(ctx context.Context, list []*Pair, reads func(roots.Root) map[string]string) ([]*Pair, error) {
+	drop, by := map[*Pair]bool{}, map[string][]roots.Root{}
+	now := reaching{reads: reads, byFile: map[string][]roots.Root{}, byRoot: map[roots.Root][]roots.Root{}}
 	for _, p := range list {
 		if err := s.doubt(ctx, p, now); err != nil {
 			return nil, err
@@ -270,22 +273,45 @@ func (s Sides) Kept(ctx context.Context, list []*Pair) ([]*Pair, error) {
 	return slices.DeleteFunc(list, func(p *Pair) bool { return drop[p] }), nil
 }
 
-// doubt sets the Doubt of a deletion. by has the roots of the head that files reach, as far as they were asked for.
-func (s Sides) doubt(ctx context.Context, p *Pair, by map[string][]roots.Root) error {
+// reaching has the roots of the head that a file reaches, or any file that a root read.
+type reaching struct {
+	reads  func(roots.Root) map[string]string
+	byFile map[string][]roots.Root
+	byRoot map[roots.Root][]roots.Root
+}
+
+// doubt sets the Doubt of a deletion.
+func (s Sides) doubt(ctx context.Context, p *Pair, by reaching) error {
 	if p.Operation != admission.Delete || p.uninstalled || p.Doubt != "" || len(p.clusters) == 0 || !hasName(p.Old) {
 		return nil
 	}
+	// The file of an object of the base is often known only after another rendering, so it is asked for last.
+	near, known := by.byRoot[p.Root]
+	if !known {
+		files := slices.Collect(maps.Keys(by.reads(p.Root)))
+		for _, one := range s.Base.Deployers(p.Root) {
+			files = append(files, one.Where.Path)
+		}
+		near = s.Head.Reach(files, nil)
+		by.byRoot[p.Root] = near
+	}
+	near = report.Kept(near, func(root roots.Root) bool {
+		at := s.placement(root, false, true).after.Clusters
+		return root != p.Root && !slices.ContainsFunc(p.clusters, func(c gitops.Cluster) bool {
+			return c.By == gitops.ByGenerator || !slices.Contains(at, c)
+		}) && !s.Head.IsAbandoned(root, s.Base)
+	})
+	if len(near) == 0 {
+		return nil
+	}
 	file := p.Old.Origin("").Path
-	others, known := by[file]
+	others, known := by.byFile[file]
 	if !known && s.Trees.Head.Blob(file) != "" {
 		others = s.Head.Reach([]string{file}, nil)
 	}
-	by[file] = others
+	by.byFile[file] = others
 	for _, root := range others {
-		at := s.placement(root, false, true).after.Clusters
-		if root == p.Root || slices.ContainsFunc(p.clusters, func(c gitops.Cluster) bool {
-			return c.By == gitops.ByGenerator || !slices.Contains(at, c)
-		}) || s.Head.IsAbandoned(root, s.Base) {
+		if !slices.Contains(near, root) {
 			continue
 		}
 		now, _, err := s.Head.Render(ctx, root)
