@@ -154,14 +154,18 @@ func (w *worklist) named(kind, name string) []gitops.Object {
 		if !values && name != "" { // there are few of the kind, and many that refer to them
 			return slices.DeleteFunc(slices.Clone(w.named(kind, "")), func(o gitops.Object) bool { return o.Name != name })
 		}
-		added, files, names := map[roots.Root]bool{}, w.index.Deploying.Sources(kind), []string(nil)
+		added, names := map[roots.Root]bool{}, []string(nil)
 		if values {
-			files, names = w.index.Mentions(kind), []string{name}
+			names = []string{name}
 		}
-		for _, p := range files {
-			if w.index.Manifest(p) && !kustomization.IsFileName(p) {
-				objects = append(objects, w.arriving(p, added, names, kind)...)
+		for _, p := range w.manifests.Get(kind, func() []string {
+			files := w.index.Deploying.Sources(kind)
+			if values {
+				files = w.index.Mentions(kind)
 			}
+			return slices.DeleteFunc(slices.Clone(files), func(p string) bool { return !w.index.Manifest(p) || kustomization.IsFileName(p) })
+		}) {
+			objects = append(objects, w.arriving(p, added, names, kind)...)
 		}
 		if !values {
 			return objects

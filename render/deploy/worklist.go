@@ -31,6 +31,7 @@ type worklist struct {
 	built      env.Memo[roots.Root, builtObjects]
 	read       sync.Map                              // by path: the objects of a file, see inFile
 	sources    env.Memo[[2]string, []gitops.Object]  // by kind and name: see named
+	manifests  env.Memo[string, []string]            // by kind: the manifests that may hold objects of it, see named
 	wanted     env.Memo[gitops.Wanted, gitops.Found] // those of sources
 	placements env.Memo[roots.Root, Placement]
 	reached    env.Memo[clusterKey, []gitops.Cluster] // see reaches
