@@ -114,6 +114,10 @@ func TestExceptionsWait(t *testing.T) {
 		{"a new root puts it into another namespace", map[string]string{"k/a.yaml": narrow("a", "x")},
 			map[string]string{"up/kustomization.yaml": kustomization("resources: [../k]\nnamespace: other\n"),
 				"k/kustomization.yaml": kustomization("resources: [a.yaml]\n")}, []string{"k/a.yaml:1 other/a"}},
+		{"two roots change it, and in one it has expired", nil, map[string]string{"k/kustomization.yaml": kustomization("resources: [a.yaml]\n"),
+			"k/a.yaml": narrow("a", "x"), "up/b/kustomization.yaml": kustomization("resources: [../../k]\n"),
+			"up/a/kustomization.yaml": kustomization("resources: [../../k]\npatches:\n- patch: '- {op: add, path: /metadata/labels, value: " +
+				"{cleanup.kyverno.io/ttl: \"2020-01-01\"}}'\n  target: {kind: PolicyException}\n")}, []string{"k/a.yaml:1 ops/a"}},
 		{"a patch overrides the edited field",
 			map[string]string{"k/kustomization.yaml": strings.Replace(patched, "NAME", "z", 1), "k/a.yaml": narrow("a", "x")},
 			map[string]string{"k/a.yaml": narrow("a", "q")}, nil},

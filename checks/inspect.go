@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -75,7 +76,8 @@ func inspectCluster(ctx context.Context, repo *repository, out *report.Inspectio
 	return nil
 }
 
-// addExceptions adds the exceptions that list lacks, since clusters may share some.
+// addExceptions adds the exceptions that list lacks. Several clusters may have one, and several roots may change it: it then
+// waits for approval as long as any of what it comes to does.
 func addExceptions(list, more []report.Exception) []report.Exception {
 	for _, e := range more {
 		i := slices.IndexFunc(list, func(x report.Exception) bool {
@@ -85,10 +87,16 @@ func addExceptions(list, more []report.Exception) []report.Exception {
 			list = append(list, e)
 			continue
 		}
-		if list[i].Beyond == nil {
-			list[i].Beyond = e.Beyond
+		x, order := &list[i], []report.State{report.Refused, report.Pending, report.Approved, report.Expired}
+		if slices.Index(order, e.State) < slices.Index(order, x.State) {
+			x.State, x.By, x.Expires, x.Review = e.State, e.By, e.Expires, e.Review
 		}
-		list[i].Terms = slices.Compact(slices.Sorted(slices.Values(slices.Concat(list[i].Terms, e.Terms))))
+		x.Approvers, x.Lets = cmp.Or(x.Approvers, e.Approvers), max(x.Lets, e.Lets)
+		x.With, x.Broad = report.Union(x.With, e.With), report.Union(x.Broad, e.Broad)
+		if x.Beyond == nil {
+			x.Beyond = e.Beyond
+		}
+		x.Terms = slices.Compact(slices.Sorted(slices.Values(slices.Concat(x.Terms, e.Terms))))
 	}
 	return list
 }
