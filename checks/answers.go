@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/view"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -244,6 +246,9 @@ func (l *lookups) exemption(a *review.Answer) *report.Exemption {
 			}
 		}
 	}
+	if worst != nil {
+		worst.Objects = view.ResourceNames(a.Altered)
+	}
 	return worst
 }
 
@@ -258,7 +263,7 @@ func (l *lookups) of(object report.Resource) []report.Exception {
 	for _, p := range slices.Concat(l.pairs.list, l.pairs.alone) {
 		k := diff.KeyOf(p.Resource())
 		if k.Group == object.APIVersion && k.Kind == object.Kind && k.Namespace == object.Namespace && k.Name == object.Name {
-			list = append(list, l.waiting(p, object))
+			list = append(list, l.waiting(p, object)...)
 		}
 	}
 	if len(list) == 0 { // nobody can approve a change at an unknown place
@@ -268,57 +273,84 @@ func (l *lookups) of(object report.Resource) []report.Exception {
 	return list
 }
 
-// waiting describes the approval that is needed for a pair that alters an object, and its state.
-func (l *lookups) waiting(p *diff.Pair, object report.Resource) report.Exception {
-	out := report.Exception{Name: object.String(), Object: true, State: report.Pending}
-	at := p.Resource().Origin("")
-	out.Path, out.Line = at.Path, at.StartLine
-	files := map[string]bool{}
-	for _, side := range []*render.Resource{p.New, p.Old} {
-		if side == nil {
-			continue
-		}
-		for _, field := range side.Fields() {
-			o := side.Origin(field.Pointer)
-			files[o.Path] = true
-			for _, link := range o.Chain {
-				files[link.Path] = true
+// waiting describes the approvals that are needed for a pair that alters an object, and their states: one for each file that
+// the change edits for it, since each may have another owner.
+func (l *lookups) waiting(p *diff.Pair, object report.Resource) (list []report.Exception) {
+	own := p.Resource().Origin("")
+	files, differing := l.filesOf(p)
+	changed := func(among map[string]bool) (list []report.File) {
+		for path := range among {
+			if l.trees.Changed(path) {
+				list = append(list, report.File{Path: path, Blob: l.trees.Head.Blob(path)})
 			}
 		}
+		slices.SortFunc(list, func(a, b report.File) int { return cmp.Compare(a.Path, b.Path) })
+		return list
 	}
-	for path := range l.pairs.reads(p.Root) {
-		files[path] = true
-	}
-	maps.Copy(files, diff.DeployedBy(l.trees.Head.Roots, out.Path)) // what deploys it may take a field away, which leaves no place
-	for path := range files {
-		if path != out.Path && l.trees.Changed(path) {
-			out.With = append(out.With, report.File{Path: path, Blob: l.trees.Head.Blob(path)})
+	with, places := changed(files), changed(differing)
+	if len(places) == 0 && !l.trees.Changed(own.Path) { // what takes a field or the object away has no place
+		rest := report.Kept(with, func(f report.File) bool {
+			return !slices.ContainsFunc(l.pairs.list, func(q *diff.Pair) bool { return q.Root == p.Root && q.Resource().Origin("").Path == f.Path })
+		})
+		if places = rest; len(rest) == 0 {
+			places = with
 		}
 	}
-	slices.SortFunc(out.With, func(a, b report.File) int { return cmp.Compare(a.Path, b.Path) })
-	if !l.trees.Changed(out.Path) && len(out.With) > 0 { // the owner of the file that the change edits decides
-		out.Path, out.Line, out.With = out.With[0].Path, 0, out.With[1:]
+	if len(places) == 0 {
+		places = []report.File{{Path: own.Path, Blob: l.trees.Head.Blob(own.Path)}}
 	}
-	out.Blob = l.trees.Head.Blob(out.Path)
 	var now []byte // none: the change removes it
 	if p.New != nil {
 		now, _ = json.Marshal(p.New.Object) // it came from JSON or YAML
 	}
-	sum := sha256.Sum256(fmt.Appendf(now, "%+v", diff.ClustersIn(l.trees.Head.Roots, p.Root)))
-	out.Terms = []string{hex.EncodeToString(sum[:])}
-	if slices.Contains(l.change.Approve, out.Path) {
-		out.State, out.By = report.Approved, []string{"--approve"}
+	sum := sha256.Sum256(fmt.Appendf(now, "%s %+v", object, diff.ClustersIn(l.trees.Head.Roots, p.Root)))
+	for _, f := range places {
+		e := report.Exception{Name: object.String(), Object: true, State: report.Pending, Path: f.Path, Blob: f.Blob,
+			Terms: []string{hex.EncodeToString(sum[:])}, With: report.Kept(with, func(o report.File) bool { return o != f })}
+		if f.Path == own.Path {
+			e.Line = own.StartLine
+		}
+		if slices.Contains(l.change.Approve, e.Path) {
+			e.State, e.By = report.Approved, []string{"--approve"}
+		}
+		for i, r := range l.change.Reviews {
+			if !r.Of(e.Path, e.Blob, e.Terms) {
+				continue
+			}
+			e.Review = &l.change.Reviews[i]
+			if r.State() != report.Pending {
+				e.State, e.By = r.State(), r.By()
+			}
+		}
+		list = append(list, e)
 	}
-	for i, r := range l.change.Reviews {
-		if !r.Of(out.Path, out.Blob, out.Terms) {
+	return list
+}
+
+// filesOf returns the files that may decide about a pair, and those of the values that differ between its sides.
+func (l *lookups) filesOf(p *diff.Pair) (all, differing map[string]bool) {
+	all, differing = map[string]bool{}, map[string]bool{}
+	for _, sides := range [][2]*render.Resource{{p.New, p.Old}, {p.Old, p.New}} {
+		side, other := sides[0], sides[1]
+		if side == nil {
 			continue
 		}
-		out.Review = &l.change.Reviews[i]
-		if r.State() != report.Pending {
-			out.State, out.By = r.State(), r.By()
+		for _, field := range side.Fields() {
+			is := field.Scalar() && (other == nil || !reflect.DeepEqual(jsonpointer.At(map[string]any(side.Object), field.Pointer),
+				jsonpointer.At(map[string]any(other.Object), field.Pointer)))
+			o := side.Origin(field.Pointer)
+			all[o.Path], differing[o.Path] = true, differing[o.Path] || is
+			for _, link := range o.Chain {
+				all[link.Path], differing[link.Path] = true, differing[link.Path] || is
+			}
 		}
 	}
-	return out
+	for path := range l.pairs.reads(p.Root) {
+		all[path] = true
+	}
+	maps.Copy(all, diff.DeployedBy(l.trees.Head.Roots, p.Resource().Origin("").Path)) // it may take a field away
+	maps.DeleteFunc(differing, func(_ string, is bool) bool { return !is })
+	return all, differing
 }
 
 // list describes the altered objects that blocking findings rely on. takes selects the findings; nil selects all.
@@ -326,7 +358,7 @@ func (l *lookups) list(findings []report.Finding, takes func(report.Finding) boo
 	for _, waits := range l.known {
 		for _, e := range waits {
 			for _, f := range findings {
-				if x := f.Exemption; x != nil && (takes == nil || takes(f)) && x.Path == e.Path && x.Exception == e.Name &&
+				if x := f.Exemption; x != nil && (takes == nil || takes(f)) && slices.Contains(x.Objects, e.Name) &&
 					(f.Blocks || f.Result == report.Skip) {
 					e.Lets++
 				}

@@ -177,3 +177,78 @@ func TestLookupsUseTheTipOfTheBaseBranch(t *testing.T) {
 		t.Errorf("%s %q", rep.Conclusion, lines(rep))
 	}
 }
+
+// Whoever owns a file that changes what a looked-up object says approves it, for each such file and each object. What else a
+// change edits decides nothing: else it could choose the owner.
+func TestLookedUpObjectsWaitForEachFileThatChangesThem(t *testing.T) {
+	kustomization := func(lines string) string { return "kind: Kustomization\n" + lines }
+	patch := "patches:\n- patch: '- {op: replace, path: /data/team, value: blue}'\n  target: {name: allowed}\n"
+	away := "apiVersion: v1\nkind: Namespace\nmetadata: {name: NAME}\n$patch: delete\n"
+	other := func(text string) string { return strings.Replace(configMap(text), "name: allowed", "name: other", 1) }
+	const host = ", hostNetwork: true"
+	for _, c := range []struct {
+		name       string
+		base, head map[string]string
+		waits      []string
+		then       map[string]string // after an approval, which must not count for it
+	}{
+		{name: "another file of the root", base: map[string]string{"ops/cm.yaml": configMap("red"), "ops/aaa.yaml": other("x"),
+			"ops/kustomization.yaml": kustomization("resources: [cm.yaml, aaa.yaml]\n")},
+			head: map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "ops/aaa.yaml": other("y"),
+				"ops/kustomization.yaml": kustomization("resources: [cm.yaml, aaa.yaml]\n" + patch)},
+			waits: []string{"ops/kustomization.yaml ConfigMap ops/allowed"}},
+		{name: "its own file, too", base: map[string]string{"ops/cm.yaml": configMap("red"),
+			"up/kustomization.yaml": kustomization("resources: [../ops]\n"), "ops/kustomization.yaml": kustomization("resources: [cm.yaml]\n")},
+			head: map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "ops/cm.yaml": "# x\n" + configMap("red"),
+				"up/kustomization.yaml": kustomization("resources: [../ops]\n" + patch)},
+			waits: []string{"ops/cm.yaml ConfigMap ops/allowed", "up/kustomization.yaml ConfigMap ops/allowed"}},
+		{name: "two roots declare it", base: map[string]string{"dev/cm.yaml": configMap("red"), "prod/cm.yaml": configMap("red")},
+			head: map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "dev/cm.yaml": configMap("blue"),
+				"prod/cm.yaml": configMap("blue")},
+			waits: []string{"dev/cm.yaml ConfigMap ops/allowed", "prod/cm.yaml ConfigMap ops/allowed"}},
+		{name: "two objects", base: map[string]string{"ops/cm.yaml": configMap("red"), "ops/ns.yaml": namespaceOf("shop", "restricted")},
+			head: map[string]string{"apps/pod.yaml": podOf("shop", "blue", host), "ops/cm.yaml": configMap("blue"),
+				"ops/ns.yaml": namespaceOf("shop", "open")},
+			waits: []string{"ops/cm.yaml ConfigMap ops/allowed", "ops/ns.yaml Namespace shop"}},
+		{name: "a patch removes it, and later another one", base: map[string]string{"ns/a.yaml": namespaceOf("a", "restricted"),
+			"ns/b.yaml": namespaceOf("b", "restricted"), "ns/kustomization.yaml": kustomization("resources: [a.yaml, b.yaml]\n"),
+			"ops/cm.yaml": configMap("red")},
+			head: map[string]string{"ns/kustomization.yaml": kustomization("resources: [a.yaml, b.yaml]\npatches: [{path: p.yaml}]\n"),
+				"ns/p.yaml": strings.Replace(away, "NAME", "a", 1), "apps/pod.yaml": podOf("a", "red", host)},
+			waits: []string{"ns/kustomization.yaml Namespace a", "ns/p.yaml Namespace a"},
+			then:  map[string]string{"ns/p.yaml": strings.Replace(away, "NAME", "b", 1), "apps/pod.yaml": podOf("b", "red", host)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			r.Commit(allowed)
+			edit(t, r, c.base)
+			base := r.Snapshot()
+			edit(t, r, c.head)
+			change := report.Change{Base: base, Rules: base, Head: r.Snapshot()}
+			rep := check(t, r, change)
+			var waits []string
+			known := map[string]bool{}
+			for _, e := range rep.Exceptions {
+				waits = append(waits, e.Path+" "+e.Name)
+				known[e.Terms[0]] = true
+				change.Reviews = append(change.Reviews, report.Review{Path: e.Path, Blob: e.Blob, Terms: e.Terms, Needed: 1,
+					Approved: []report.Vote{{User: "bob"}}})
+			}
+			if !slices.Equal(waits, c.waits) || rep.Conclusion != report.ActionRequired {
+				t.Fatalf("%s: %q waits, want %q", rep.Conclusion, waits, c.waits)
+			}
+			for _, e := range check(t, r, change).Exceptions {
+				if e.State != report.Approved {
+					t.Errorf("approved, and it is %+v", e)
+				}
+			}
+			edit(t, r, c.then)
+			change.Head, change.Reviews = r.Snapshot(), nil
+			for _, e := range check(t, r, change).Exceptions {
+				if known[e.Terms[0]] != (c.then == nil) {
+					t.Errorf("%s has terms that were known: %v", e.Name, known[e.Terms[0]])
+				}
+			}
+		})
+	}
+}

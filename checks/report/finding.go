@@ -201,6 +201,8 @@ type Exemption struct {
 	Path      string `json:"path"`
 	State     State  `json:"state"`
 	By        string `json:"by,omitempty"`
+	// Objects are all that a rule looks up and the change alters. Exception is the one whose approval is least advanced.
+	Objects []string `json:"-"`
 }
 
 // Merge combines findings at the same place for the same reason, in the order of their first. A violation in a base is
