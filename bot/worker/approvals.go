@@ -8,6 +8,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 )
@@ -37,7 +38,7 @@ func (c *check) decide(ctx context.Context, state mirror.State, pr *forge.PullRe
 		return nil, nil
 	}
 	d := &decision{of: c, state: state, pr: pr, rules: in.Approvers,
-		teams: map[string]bool{}, permissions: map[string]string{}, terms: map[reviewedCommit][]string{}}
+		teams: map[string]bool{}, permissions: map[string]string{}, terms: map[reviewedCommit]termsOrError{}}
 	owners := in.Approvers.CodeOwners || slices.ContainsFunc(waiting, func(e report.Exception) bool {
 		return e.Approvers != nil && e.Approvers.CodeOwners
 	})
@@ -70,7 +71,12 @@ type decision struct {
 	owners      *CodeOwners
 	teams       map[string]bool   // "team\nlogin" -> member
 	permissions map[string]string // login -> permission
-	terms       map[reviewedCommit][]string
+	terms       map[reviewedCommit]termsOrError
+}
+
+type termsOrError struct {
+	terms []string
+	err   error
 }
 
 // reviewedCommit is a reviewed commit: its exceptions, or the objects in it that policies look up.
@@ -142,14 +148,14 @@ func (d *decision) review(ctx context.Context, e report.Exception) (report.Revie
 }
 
 // refused reports whether an approver requested changes when the file had its present content. If the reviewed content
-// is no longer known, the refusal counts.
+// is not known, the refusal counts.
 func (d *decision) refused(ctx context.Context, e report.Exception, r forge.Review, owners []string) (bool, error) {
 	may, err := d.allowed(ctx, r.User, owners)
 	if err != nil || !may {
 		return false, err
 	}
 	why, err := d.sameContent(ctx, e, r)
-	return err == nil && (why == "" || why == gone), err
+	return err == nil && (why == "" || why == gone || why == uncheckable), err
 }
 
 // The decisions of reviews, as GitHub names them.
@@ -200,6 +206,9 @@ func (d *decision) objection(ctx context.Context, e report.Exception, r forge.Re
 // gone is the objection for a review whose commit is unknown.
 const gone = "the reviewed commit is no longer on GitHub"
 
+// uncheckable is the objection for a review of a commit that cannot be checked, as one that a later push mended.
+const uncheckable = "the reviewed commit cannot be checked"
+
 // other is the objection for a review of something with another effect.
 const other = "in the reviewed commit it was not waiting for approval as it is now: other files decide about it, too"
 
@@ -229,6 +238,8 @@ func (d *decision) sameContent(ctx context.Context, e report.Exception, r forge.
 	switch {
 	case forge.Is[*mirror.Vanished](err) || forge.Is[*mirror.NoMergeBase](err):
 		return gone, nil
+	case forge.Is[*sandbox.Crash](err) || forge.Is[*sandbox.Failed](err) || forge.Is[*mirror.TooLarge](err):
+		return uncheckable, d.of.unfit(err)
 	case err != nil:
 		return "", fmt.Errorf("looking at the reviewed commit: %w", err)
 	case !report.Among(terms, e.Terms):
@@ -237,11 +248,22 @@ func (d *decision) sameContent(ctx context.Context, e report.Exception, r forge.
 	return "", nil
 }
 
-// termsAt returns the terms of all that waits for approval in a reviewed commit, by the present rules of the base branch.
+// termsAt returns the terms of all that waits for approval in a reviewed commit, by the present rules of the base branch. It
+// looks once.
 func (d *decision) termsAt(ctx context.Context, at reviewedCommit) ([]string, error) {
-	if known, ok := d.terms[at]; ok {
-		return known, nil
+	known, ok := d.terms[at]
+	if !ok {
+		list, err := d.waitingAt(ctx, at)
+		for _, e := range list {
+			known.terms = append(known.terms, e.Terms...)
+		}
+		known.err = err
+		d.terms[at] = known
 	}
+	return known.terms, known.err
+}
+
+func (d *decision) waitingAt(ctx context.Context, at reviewedCommit) ([]report.Exception, error) {
 	state, err := d.of.Mirror.Fetch(ctx, d.of.repo, mirror.Want{BaseSHA: d.state.BaseTip, HeadSHA: at.commit})
 	if err != nil {
 		return nil, err
@@ -251,25 +273,18 @@ func (d *decision) termsAt(ctx context.Context, at reviewedCommit) ([]string, er
 		return nil, err
 	}
 	change.Head = at.commit
-	var list []report.Exception
 	if at.objects {
 		rep, err := d.of.evaluate(ctx, state, &change)
 		if err != nil {
 			return nil, err
 		}
-		list = rep.Exceptions
-	} else {
-		in, err := d.of.inspect(ctx, change)
-		if err != nil {
-			return nil, err
-		}
-		list = in.Exceptions
+		return rep.Exceptions, nil
 	}
-	d.terms[at] = []string{}
-	for _, e := range list {
-		d.terms[at] = append(d.terms[at], e.Terms...)
+	in, err := d.of.inspect(ctx, change)
+	if err != nil {
+		return nil, err
 	}
-	return d.terms[at], nil
+	return in.Exceptions, nil
 }
 
 // everyone describes the approvers if neither the settings nor CODEOWNERS name anybody.

@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/forge"
 	"github.com/lintel-bot/lintel/bot/forgetest"
 	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -62,6 +63,9 @@ func (g *fakeGit) Fetch(_ context.Context, _ forge.Repo, want mirror.Want) (mirr
 type terms map[string]string
 
 func (in terms) Inspect(_ context.Context, c report.Change) (*report.Inspection, error) {
+	if in[c.Head] == "crash" {
+		return nil, &sandbox.Crash{Reason: "used up its processor time"}
+	}
 	return &report.Inspection{Exceptions: in.list(c)}, nil
 }
 
@@ -78,7 +82,7 @@ func (in terms) list(c report.Change) (list []report.Exception) {
 
 // decider returns a check of a pull request by a worker with these, and what it fetched: the tip of the base branch is base.
 func decider(hub forge.Client, git Mirror, at terms, pushes pushLog, base string) (*check, mirror.State) {
-	w := &Worker{Client: hub, Mirror: git, Sandbox: at, Jobs: &publisher{pushLog: pushes}, Now: time.Now, Metrics: NewMetrics(nil, nil)}
+	w := &Worker{Client: hub, Mirror: git, Sandbox: at, Jobs: &publisher{pushLog: pushes}, Now: time.Now, Metrics: NewMetrics(nil, nil), Fitness: &Fitness{}}
 	return &check{headRun: &headRun{Worker: w, head: "now"}}, mirror.State{BaseTip: base}
 }
 
@@ -339,6 +343,7 @@ func TestApprovalsAreForTheSameTerms(t *testing.T) {
 		{"all the same", "new", "narrow", ""},
 		{"another file made it broader since", "new", "other", other},
 		{"it was not in force", "new", "", other},
+		{"the reviewed commit crashed the check, which was mended since", "new", "crash", uncheckable},
 		{"the exception changed since", "old", "narrow", "the file changed after the review"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -362,6 +367,11 @@ func TestApprovalsAreForTheSameTerms(t *testing.T) {
 			}
 			if reviews[1].State() != report.Approved {
 				t.Errorf("what is looked up and removed: %+v", reviews[1])
+			}
+			hub.PullReviews[0].State = "CHANGES_REQUESTED" // which counts also where the reviewed effect is not known
+			reviews, err = check.decide(t.Context(), state, &forge.PullRequest{Number: 1, Author: "author"}, in)
+			if refused := err == nil && reviews[0].State() == report.Refused; refused != (c.want == "" || c.want == uncheckable) {
+				t.Errorf("refused %v: %+v, %v", refused, reviews, err)
 			}
 		})
 	}
