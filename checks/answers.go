@@ -112,18 +112,15 @@ func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewe
 	pairs.declared.Answered = builtin.AnsweredBy(checks)
 	if v.Clusters = pairs.declared.Clusters; v.Clusters != nil {
 		type key struct {
-			file     string
-			proposed bool
+			file string
+			of   *engine.Exception
 		}
 		var known sync.Map // by key
 		v.Has = func(file string, of *engine.Exception) []gitops.Cluster {
-			k, set := key{file, of != nil && d.IsProposed(of)}, pairs.sides.Trees.Rules.Roots
-			if k.proposed {
-				set = pairs.sides.Trees.Head.Roots
-			}
+			k := key{file, of}
 			list, ok := known.Load(k)
 			if !ok {
-				list, _ = known.LoadOrStore(k, diff.Have(set, file))
+				list, _ = known.LoadOrStore(k, rules.clustersOf(pairs.sides.Trees, file, of))
 			}
 			return list.([]gitops.Cluster)
 		}

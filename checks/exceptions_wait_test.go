@@ -406,6 +406,11 @@ func TestTermsOfExceptionsFollowAllFilesThatDecide(t *testing.T) {
 			map[string]string{"fx/p.yaml": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: exc, namespace: flux-system}\nspec:\n  " + all}},
 		{"a patch of the base that the change had taken away", with(exc, "exc/a.yaml", "", "exc/kustomization.yaml", kustomization("resources: []\n"),
 			"fx/k.yaml", flux+"  "+all), with(exc, "fx/k.yaml", flux), map[string]string{"fx/k.yaml": flux + "  " + all}},
+		{"overlays of two clusters swap", map[string]string{"exc/kustomization.yaml": kustomization("resources: [a.yaml]\n"), "exc/a.yaml": narrow("a", "nobody")},
+			map[string]string{"clusters/dev/exc/kustomization.yaml": kustomization("resources: [../../../exc]\n" + all),
+				"clusters/prod/exc/kustomization.yaml": kustomization("resources: [../../../exc]\n")},
+			map[string]string{"clusters/dev/exc/kustomization.yaml": kustomization("resources: [../../../exc]\n"),
+				"clusters/prod/exc/kustomization.yaml": kustomization("resources: [../../../exc]\n" + all)}},
 		{"the settings", map[string]string{".lintel.yaml": "exceptions: [e/]\n", "d/a.yaml": narrow("a", "x")}, nil,
 			map[string]string{".lintel.yaml": "exceptions: [e/, d/]\n"}},
 	} {

@@ -6,11 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/render/gitops"
 )
 
 // ruling is the rules that a change is judged by, and the rules that it proposes.
@@ -55,6 +57,25 @@ func rule(ctx context.Context, repo *repository) (_ *ruling, err error) {
 	return out, nil
 }
 
+// clustersOf lists the clusters that have an exception, or with nil a file of other rules; none: nothing tells which.
+func (r *ruling) clustersOf(t *diff.Trees, file string, of *engine.Exception) (list []gitops.Cluster) {
+	if of == nil {
+		return diff.Have(t.Rules.Roots, file)
+	}
+	among := []*rules.Sources{r.before}
+	if r.decision.IsProposed(of) {
+		among = r.proposals
+	}
+	for _, from := range among {
+		clusters, is := from.ClustersOf(of)
+		if is && len(clusters) == 0 {
+			return nil
+		}
+		list = report.Union(list, clusters)
+	}
+	return list
+}
+
 // tell adds the problems and the number of the rules to the report, except for rules that were seen before.
 func (r *ruling) tell(out *report.Report, seen map[string]bool) {
 	out.Fail(r.problems...)
@@ -89,7 +110,7 @@ func decide(repo *repository, merged, proposed []*engine.Exception, before *rule
 
 // terms returns a function that returns the terms of an exception of the change.
 func (r *repository) terms(of *rules.Introduced) func(e *engine.Exception) []string {
-	return func(e *engine.Exception) []string { return of.Terms(r.trees, r.cluster, e) }
+	return func(e *engine.Exception) []string { return of.Terms(r.cluster, e) }
 }
 
 // propose reads the rules of the head. Invalid policies must not be merged, exceptions may be approved, and the effect

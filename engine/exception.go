@@ -27,6 +27,7 @@ const ttlLabel = "cleanup.kyverno.io/ttl"
 type Exception struct {
 	APIVersion, Namespace, Name, Path string
 	Line                              int
+	Digest                            string        // of its source: several may be rendered from one file
 	Expires                           time.Time     // when it ends, zero when it names no time
 	TTL                               time.Duration // how long after its creation it ends, zero when it names no duration
 
@@ -65,6 +66,7 @@ func CompileExceptions(sources []policy.Source, _ Options) ([]*Exception, []poli
 			x, more := compileException(d)
 			problems = append(problems, more...)
 			if !policy.HasErrors(more) {
+				x.Digest = s.Digest
 				out = append(out, x)
 			}
 		}

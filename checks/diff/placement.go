@@ -90,13 +90,18 @@ func ClustersIn(set *deploy.Set, root roots.Root) []gitops.Cluster {
 }
 
 // Have lists the clusters that a tree deploys a file of rules to; none: nothing tells which.
-func Have(set *deploy.Set, file string) (list []gitops.Cluster) {
-	for _, root := range set.Reach([]string{file}, nil) {
+func Have(set *deploy.Set, file string) []gitops.Cluster {
+	return ClustersOf(set, set.Reach([]string{file}, nil))
+}
+
+// ClustersOf lists the clusters that have any of some roots; none: nothing tells which.
+func ClustersOf(set *deploy.Set, roots []roots.Root) (list []gitops.Cluster) {
+	for _, root := range roots {
 		clusters := ClustersIn(set, root)
 		if len(clusters) == 0 {
 			return nil
 		}
-		list = append(list, clusters...)
+		list = report.Union(list, clusters)
 	}
 	return list
 }

@@ -35,8 +35,7 @@ func (f File) Source() policy.Source {
 		out.Problems = []policy.Problem{TooLarge(f.Path)}
 		return out
 	}
-	sum := sha256.Sum256(f.Data)
-	out.Digest = hex.EncodeToString(sum[:])
+	out.Digest = f.digest()
 	documents, problems := doc.Documents(f.Path, f.Data, doc.Limits{})
 	if f.Line != nil {
 		done := map[*yaml.Node]bool{}
@@ -57,6 +56,11 @@ func (f File) Source() policy.Source {
 		out.Problems = append(out.Problems, policy.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
 	}
 	return out
+}
+
+func (f File) digest() string {
+	sum := sha256.Sum256(f.Data)
+	return hex.EncodeToString(sum[:])
 }
 
 // Documents returns the objects of the file, and its errors.

@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -24,7 +25,7 @@ type inForce struct {
 	commit  diff.Commit
 	plain   []string              // the entries of the settings, except folders with a kustomization
 	done    map[roots.Root]bool   // rendered
-	seen    map[string]bool       // by place and content
+	seen    map[string]int        // index by place and content
 	isOther func(roots.Root) bool // see settings.Settings.Others
 
 	deployed map[string]bool // whether it is known what deploys the policies of a name; nil: not computed yet, see nowhere
@@ -32,7 +33,7 @@ type inForce struct {
 
 // exceptions finds the exceptions. It fails for errors of the repository or the context.
 func (out *Sources) exceptions(ctx context.Context, c diff.Commit) error {
-	f := &inForce{Sources: out, commit: c, done: map[roots.Root]bool{}, seen: map[string]bool{},
+	f := &inForce{Sources: out, commit: c, done: map[roots.Root]bool{}, seen: map[string]int{},
 		isOther: out.Settings.Others(c.Roots)}
 	named := out.Settings.Exceptions
 	if len(named) == 0 {
@@ -42,7 +43,7 @@ func (out *Sources) exceptions(ctx context.Context, c diff.Commit) error {
 	for _, n := range named {
 		if dir, ok := kustomized(c, n); ok {
 			rendered = append(rendered, dir)
-			if err := f.render(ctx, roots.Root{Path: dir}); err != nil {
+			if err := f.render(ctx, roots.Root{Path: dir}, nil); err != nil {
 				return err
 			}
 		} else {
@@ -83,7 +84,7 @@ func kustomized(c diff.Commit, name string) (dir string, ok bool) {
 // file adds the exceptions of a file, as rendered if a root renders it.
 func (f *inForce) file(ctx context.Context, s Source) error {
 	set := f.commit.Roots
-	as := false
+	as := []roots.Root(nil)
 	reached := set.Reach([]string{s.Path}, nil)
 	if len(reached) > 0 && !settings.Under(s.Path, f.plain) {
 		reached = slices.DeleteFunc(reached, f.isOther)
@@ -96,13 +97,14 @@ func (f *inForce) file(ctx context.Context, s Source) error {
 	}
 	for _, root := range reached {
 		if root.Kind == roots.Folder && root.Object == "" {
-			as = true
-		} else if err := f.render(ctx, root); err != nil {
+			as = append(as, root)
+		} else if err := f.render(ctx, root, diff.ClustersIn(set, root)); err != nil {
 			return err
 		}
 	}
-	if as || len(reached) == 0 {
+	if len(as) > 0 || len(reached) == 0 {
 		if f.asItIs(s.Path, len(reached) > 0) {
+			s.Clusters = diff.ClustersOf(set, as)
 			f.add(s)
 		}
 	}
@@ -182,8 +184,9 @@ func (f *inForce) namedBelow(p, dir string) bool {
 	})
 }
 
-// render adds the rendered exceptions of a root. If the root does not render, it has none.
-func (f *inForce) render(ctx context.Context, root roots.Root) error {
+// render adds the rendered exceptions of a root that some clusters have; none: those that have their files. If the root does
+// not render, it has none.
+func (f *inForce) render(ctx context.Context, root roots.Root, clusters []gitops.Cluster) error {
 	if f.done[root] {
 		return nil
 	}
@@ -196,16 +199,27 @@ func (f *inForce) render(ctx context.Context, root roots.Root) error {
 	f.Warnings = append(f.Warnings, diff.Problems(words, problems...)...)
 	for _, s := range list {
 		if len(Documents([]Source{s}, true)) > 0 {
+			if s.Clusters = clusters; len(clusters) == 0 {
+				s.Clusters = diff.Have(f.commit.Roots, s.Path)
+			}
 			f.add(s)
 		}
 	}
 	return nil
 }
 
+// add adds exceptions. Those that several roots have alike are one source of the clusters of all.
 func (f *inForce) add(s Source) {
 	key := s.Path + "\x00" + string(s.Data)
-	if !f.seen[key] {
-		f.seen[key] = true
+	at, seen := f.seen[key]
+	if !seen {
+		f.seen[key] = len(f.Exceptions)
 		f.Exceptions = append(f.Exceptions, s)
+		return
+	}
+	if had := &f.Exceptions[at].Clusters; len(*had) == 0 || len(s.Clusters) == 0 {
+		*had = nil
+	} else {
+		*had = report.Union(slices.Clone(*had), s.Clusters)
 	}
 }

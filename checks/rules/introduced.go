@@ -37,8 +37,8 @@ type introduced struct {
 // version.
 func Introduce(t *diff.Trees, heads []*Sources, tip *Sources, bases ...*Sources) *Introduced {
 	out := &Introduced{with: map[introduced][]report.File{}, heads: heads}
-	before := newInventory([]*Sources{tip})
-	left := newInventory(bases)
+	before := newInventory(t, []*Sources{tip})
+	left := newInventory(t, bases)
 	for _, head := range heads {
 		for _, s := range head.Exceptions {
 			if further(t, s.Path) {
@@ -54,8 +54,9 @@ func Introduce(t *diff.Trees, heads []*Sources, tip *Sources, bases ...*Sources)
 			out.take(t, head, s, before, left)
 		}
 	}
+	out.takeRest()
 	for _, base := range bases {
-		now := newInventory(heads)
+		now := newInventory(t, heads)
 		out.Differs = out.Differs || slices.ContainsFunc(base.Exceptions, now.differs)
 	}
 	return out
@@ -75,7 +76,11 @@ func further(t *diff.Trees, file string) bool {
 		}
 		had = append(had, list...)
 	}
-	now := diff.Have(t.Head.Roots, file)
+	return beyond(t, diff.Have(t.Head.Roots, file), had)
+}
+
+// beyond reports whether clusters that there were before are not all among those that had something.
+func beyond(t *diff.Trees, now, had []gitops.Cluster) bool {
 	return len(now) == 0 || slices.ContainsFunc(now, func(c gitops.Cluster) bool {
 		if slices.ContainsFunc(had, func(other gitops.Cluster) bool { return !c.Apart(other) }) {
 			return false
@@ -88,15 +93,34 @@ func further(t *diff.Trees, file string) bool {
 func (out *Introduced) take(t *diff.Trees, head *Sources, s Source, before, left *inventory) {
 	keep := s.Folder == "" && t.Proposes(s.Path) && t.Head.Blob(s.Path) != t.Rules.Blob(s.Path)
 	for _, d := range Documents([]Source{s}, true) {
-		if before != nil && (before.has(d, d.Within) || left.has(d, d.SameTerms)) {
+		if before != nil && (before.has(s, d, d.Within) || left.has(s, d, d.SameTerms)) {
 			continue
 		}
 		keep = true
 		out.with[introduced{d.Path, d.Line, d.ID()}] = out.files(t, head, s)
 	}
-	if keep && !slices.ContainsFunc(out.Sources, func(o Source) bool {
-		return o.Path == s.Path && bytes.Equal(o.Data, s.Data)
-	}) {
+	if keep {
+		out.add(s)
+	}
+}
+
+// takeRest adds the other renderings of the exceptions: an approval is for all, and they replace the merged ones.
+func (out *Introduced) takeRest() {
+	for _, head := range out.heads {
+		for _, s := range head.Exceptions {
+			if slices.ContainsFunc(out.Sources, func(o Source) bool { return o.Path == s.Path }) &&
+				slices.ContainsFunc(Documents([]Source{s}, true), func(d engine.RuleDocument) bool {
+					_, is := out.with[introduced{d.Path, d.Line, d.ID()}]
+					return is
+				}) {
+				out.add(s)
+			}
+		}
+	}
+}
+
+func (out *Introduced) add(s Source) {
+	if !slices.ContainsFunc(out.Sources, func(o Source) bool { return o.Path == s.Path && bytes.Equal(o.Data, s.Data) }) {
 		out.Sources = append(out.Sources, s)
 	}
 }
@@ -126,17 +150,21 @@ func (out *Introduced) files(t *diff.Trees, head *Sources, s Source) (list []rep
 
 // Terms returns the digest of what an exception of a cluster of the settings lets through at the head, as rendered, and of the
 // clusters of Argo CD and Flux that get it. These may change without a change of its file.
-func (out *Introduced) Terms(t *diff.Trees, cluster string, e *engine.Exception) []string {
+func (out *Introduced) Terms(cluster string, e *engine.Exception) []string {
 	var terms []string
 	for _, head := range out.heads {
-		for _, d := range Documents(report.Kept(head.Exceptions, func(s Source) bool { return s.Path == e.Path }), true) {
-			if d.ID() == e.ID() {
-				terms = append(terms, d.Terms)
+		for _, s := range report.Kept(head.Exceptions, func(s Source) bool { return s.Path == e.Path }) {
+			clusters := report.Mapped(s.Clusters, func(c gitops.Cluster) string { return fmt.Sprintf("%+v", c) })
+			slices.Sort(clusters)
+			for _, d := range Documents([]Source{s}, true) {
+				if d.ID() == e.ID() {
+					terms = append(terms, fmt.Sprintf("%q %q", d.Terms, clusters))
+				}
 			}
 		}
 	}
 	slices.Sort(terms)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %+v", cluster, e.Path, slices.Compact(terms), diff.Have(t.Head.Roots, e.Path)))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", cluster, e.Path, slices.Compact(terms)))
 	return []string{hex.EncodeToString(sum[:])}
 }
 
@@ -173,14 +201,30 @@ func (out *Sources) RenderedFrom(e *engine.Exception) (list []string) {
 	return list
 }
 
-// inventory is the exceptions in effect on one side, by path.
-type inventory struct {
-	sources   map[string][]Source
-	documents map[string][]engine.RuleDocument // read when first used
+// ClustersOf lists the clusters of Argo CD and Flux that have an exception; none: nothing tells which. It returns false for
+// an exception that is not among the sources.
+func (out *Sources) ClustersOf(e *engine.Exception) ([]gitops.Cluster, bool) {
+	i := slices.IndexFunc(out.Exceptions, func(s Source) bool { return s.Path == e.Path && s.digest() == e.Digest })
+	if i < 0 {
+		return nil, false
+	}
+	return out.Exceptions[i].Clusters, true
 }
 
-func newInventory(list []*Sources) *inventory {
-	out := &inventory{sources: map[string][]Source{}, documents: map[string][]engine.RuleDocument{}}
+// inventory is the exceptions in effect on one side, by path.
+type inventory struct {
+	trees     *diff.Trees
+	sources   map[string][]Source
+	documents map[string][]document // read when first used
+}
+
+type document struct {
+	engine.RuleDocument
+	of Source
+}
+
+func newInventory(t *diff.Trees, list []*Sources) *inventory {
+	out := &inventory{trees: t, sources: map[string][]Source{}, documents: map[string][]document{}}
 	for _, of := range list {
 		for _, s := range of.Exceptions {
 			out.sources[s.Path] = append(out.sources[s.Path], s)
@@ -189,17 +233,39 @@ func newInventory(list []*Sources) *inventory {
 	return out
 }
 
-// differs reports whether no file with the same path and content is in effect.
+// differs reports whether no file with the same path and content is in effect where a source is.
 func (v *inventory) differs(s Source) bool {
-	return !slices.ContainsFunc(v.sources[s.Path], func(o Source) bool { return bytes.Equal(o.Data, s.Data) })
+	return !v.covers(s, report.Kept(v.sources[s.Path], func(o Source) bool { return bytes.Equal(o.Data, s.Data) }))
 }
 
-// has reports whether an exception from the same file is in effect for which well is true.
-func (v *inventory) has(d engine.RuleDocument, well func(engine.RuleDocument) bool) bool {
+// has reports whether an exception from the same file is in effect where a source is, for which well is true.
+func (v *inventory) has(s Source, d engine.RuleDocument, well func(engine.RuleDocument) bool) bool {
 	list, ok := v.documents[d.Path]
 	if !ok {
-		list = Documents(v.sources[d.Path], true)
+		for _, o := range v.sources[d.Path] {
+			for _, d := range Documents([]Source{o}, true) {
+				list = append(list, document{d, o})
+			}
+		}
 		v.documents[d.Path] = list
 	}
-	return slices.ContainsFunc(list, func(o engine.RuleDocument) bool { return o.ID() == d.ID() && well(o) })
+	var alike []Source
+	for _, o := range list {
+		if o.ID() == d.ID() && well(o.RuleDocument) {
+			alike = append(alike, o.of)
+		}
+	}
+	return v.covers(s, alike)
+}
+
+// covers reports whether some sources are in effect in all clusters in which another one is.
+func (v *inventory) covers(s Source, by []Source) bool {
+	var had []gitops.Cluster
+	for _, o := range by {
+		if len(o.Clusters) == 0 { // all may have it
+			return true
+		}
+		had = append(had, o.Clusters...)
+	}
+	return len(by) > 0 && !beyond(v.trees, s.Clusters, had)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -24,6 +25,8 @@ import (
 type Source struct {
 	File
 	Folder string // the folder from which it is rendered; "" for a file as it is
+	// Clusters are those of Argo CD and Flux that have the exceptions of a file as they are here; none: nothing tells which.
+	Clusters []gitops.Cluster
 
 	outside bool           // from another repository
 	at      report.Problem // the place that names it, where its problems are reported
