@@ -437,12 +437,16 @@ func TestBlobID(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{"a": true, "dir/with space*.yaml": true, "dir/with*": false, "dir": false,
-		"dir/": false, "link": false, "": false, "../a": false, ":(top)a": false, "no": false} {
+		"dir/": false, "link": true, "": false, "../a": false, ":(top)a": false, "no": false} {
 		id, err := m.BlobID(t.Context(), got.GitDir, head, path)
 		var none *NoFile
 		if want != (err == nil && len(id) == 40) || !want && path != "../a" && !errors.As(err, &none) {
 			t.Errorf("%q: %q, %v", path, id, err)
 		}
+	}
+	var none *NoFile
+	if content, _, err := m.Blob(t.Context(), got.GitDir, head, "link"); !errors.As(err, &none) {
+		t.Errorf("a link was read as a file: %q, %v", content, err)
 	}
 	var vanished *Vanished
 	if _, err := m.BlobID(t.Context(), got.GitDir, strings.Repeat("0", 40), "a"); !errors.As(err, &vanished) {

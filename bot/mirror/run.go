@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/remote"
@@ -228,10 +229,15 @@ func pick(list []string, want func(i int) bool) (out []string) {
 	return out
 }
 
-// BlobID returns the object id of the regular file at a path of a commit. Symbolic links do not count: their
-// id says nothing about the content behind them. Errors are *Vanished if the repository does not have the
-// commit, *NoFile if that has no such file, or others.
+// BlobID returns the object id of the regular file or symbolic link at a path of a commit; that of a link says nothing about
+// the content behind it. Errors are *Vanished if the repository does not have the commit, *NoFile if that has no such file,
+// or others.
 func (m *Mirrors) BlobID(ctx context.Context, gitDir, commit, path string) (string, error) {
+	return m.blobID(ctx, gitDir, commit, path, "100", "120")
+}
+
+// blobID is BlobID for files with a mode that begins with one of some texts.
+func (m *Mirrors) blobID(ctx context.Context, gitDir, commit, path string, modes ...string) (string, error) {
 	if err := m.have(ctx, gitDir, commit); err != nil {
 		return "", err
 	}
@@ -246,7 +252,7 @@ func (m *Mirrors) BlobID(ctx context.Context, gitDir, commit, path string) (stri
 	for entry := range bytes.SplitSeq(out, []byte{0}) {
 		meta, name, ok := strings.Cut(string(entry), "\t")
 		fields := strings.Fields(meta)
-		if ok && name == path && len(fields) == 3 && fields[1] == "blob" && strings.HasPrefix(fields[0], "100") {
+		if ok && name == path && len(fields) == 3 && fields[1] == "blob" && slices.Contains(modes, fields[0][:3]) {
 			return fields[2], nil
 		}
 	}
@@ -256,7 +262,7 @@ func (m *Mirrors) BlobID(ctx context.Context, gitDir, commit, path string) (stri
 // Blob returns the content and the object id of the regular file at a path of a commit, of at most 16 MB.
 // Its errors are those of BlobID.
 func (m *Mirrors) Blob(ctx context.Context, gitDir, commit, path string) (content []byte, id string, err error) {
-	id, err = m.BlobID(ctx, gitDir, commit, path)
+	id, err = m.blobID(ctx, gitDir, commit, path, "100")
 	if err != nil {
 		return nil, "", err
 	}
