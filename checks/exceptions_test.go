@@ -135,6 +135,19 @@ func TestRefusedExceptionDoesNotCount(t *testing.T) {
 	}
 }
 
+// What an expired exception would cover, and another one that waits for approval, waits.
+func TestPendingExceptionOutweighsAnExpiredOne(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(pods)
+	r.Write("apps/new.yaml", pod("new", hostNetwork))
+	r.Write("e/a.yaml", strings.Replace(narrow("a", "new"), "namespace: ops", "namespace: ops, labels: {cleanup.kyverno.io/ttl: '2020-01-01'}", 1))
+	r.Write("e/b.yaml", narrow("b", "new"))
+	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	if rep.Conclusion != report.ActionRequired || rep.Findings[0].Exemption.Exception != "ops/b" {
+		t.Errorf("%s: %+v", rep.Title, rep.Findings[0].Exemption)
+	}
+}
+
 // An exception of policies.kyverno.io that disables a whole policy waits for approval like any other.
 func TestWholeCELExceptionWaits(t *testing.T) {
 	r := treetest.New(t)

@@ -337,13 +337,13 @@ func (v View) exemption(list []*engine.Exception) *report.Exemption {
 }
 
 // idle returns the exception that would cover a violation if the exception counted: one of its rule, or of a mutate rule that
-// makes the object violate it.
+// makes the object violate it. One that waits for approval comes first, since that approval is enough.
 func (v View) idle(a *Answer, res engine.Result) *report.Exemption {
 	idle := func(list []*engine.Exception) *report.Exemption {
-		for _, e := range list {
-			switch v.Exceptions.State(e) {
-			case report.Pending, report.Refused, report.Expired, report.Dropped:
-				return v.exemption([]*engine.Exception{e})
+		for _, state := range []report.State{report.Pending, report.Refused, report.Expired, report.Dropped} {
+			i := slices.IndexFunc(list, func(e *engine.Exception) bool { return v.Exceptions.State(e) == state })
+			if i >= 0 {
+				return v.exemption(list[i : i+1])
 			}
 		}
 		return nil
