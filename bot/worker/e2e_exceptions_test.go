@@ -2,6 +2,8 @@ package worker_test
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -122,4 +124,85 @@ func draftsOf(text string) map[string]string {
 		files[m[1]] = m[2]
 	}
 	return files
+}
+
+// objectsByReview follows a pull request that alters, in two places, an object that a policy looks up: one review approves
+// both, and counts on until one of them changes.
+func objectsByReview(t *testing.T, binary string) {
+	hub, folder := newHub(t), t.TempDir()
+	allows := func(team string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: allowed, namespace: ops}\ndata: {team: " + team + "}\n"
+	}
+	const policy = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: allowed}
+spec:
+  rules:
+  - name: team
+    match: {any: [{resources: {kinds: [ServiceAccount]}}]}
+    context: [{name: allowed, configMap: {name: allowed, namespace: ops}}]
+    validate:
+      failureAction: Enforce
+      message: Not allowed.
+      deny: {conditions: {all: [{key: "{{ request.object.metadata.labels.team }}", operator: NotEquals,
+        value: "{{ allowed.data.team }}"}]}}
+`
+	for file, text := range map[string]string{"policies/team.yaml": policy, "dev/cm.yaml": allows("red"), "prod/cm.yaml": allows("red"),
+		"CODEOWNERS": "* @octo-org/security\n"} {
+		if err := os.MkdirAll(filepath.Join(folder, filepath.Dir(file)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := newScene(t, hub, "octo-org/fleet", folder)
+	p := serve(t, binary, hostingOf(hub), t.TempDir())
+	hub.SetHook(p.url + "/webhook")
+	hub.SetTeam("octo-org/security", "bob")
+	if err := hub.SetPermission(s.repo, "bob", "write"); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"dev/cm.yaml": allows("blue"), "prod/cm.yaml": allows("blue"), "apps/sa.yaml": "apiVersion: v1\n" +
+		"kind: ServiceAccount\nmetadata: {name: web, namespace: shop, labels: {team: blue}}\n"}
+	head := s.push("change", files)
+	number := s.open("change")
+	run := s.completed(head)
+	if run.Conclusion != "action_required" || !strings.Contains(run.Title, "2 exceptions wait for @octo-org/security") {
+		t.Errorf("both places wait:\n%s", show(run))
+	}
+	if _, err := hub.Review(s.repo, number, "bob", "APPROVED"); err != nil {
+		t.Fatal(err)
+	}
+	if run = s.await(head, newer(run)); run.Conclusion != "success" {
+		t.Errorf("one review approves both:\n%s", show(run))
+	}
+	for _, then := range []struct {
+		what       string
+		commit     githubtest.Commit
+		conclusion string
+	}{
+		{"another file", githubtest.Commit{Files: map[string]string{"notes.md": "x\n"}}, "success"},
+		{"one of the places", githubtest.Commit{Files: map[string]string{"prod/cm.yaml": allows("blue, more: x")}}, "action_required"},
+		{"what it was", githubtest.Commit{Files: map[string]string{"prod/cm.yaml": allows("blue")}}, "success"},
+		{"a forced push of the same", githubtest.Commit{Files: files, Parent: "main"}, "success"},
+	} {
+		then.commit.Branch = "change"
+		head, err := hub.Push(s.ctx, s.repo, then.commit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run = s.completed(head); run.Conclusion != then.conclusion {
+			t.Errorf("after a push of %s: %s, want %s:\n%s", then.what, run.Conclusion, then.conclusion, show(run))
+		}
+	}
+	// The base branch moves, and the same head is checked again.
+	s.push("main", map[string]string{"policies/team.yaml": policy + "# why\n"})
+	if err := hub.Rerequest(s.repo, run.ID); err != nil {
+		t.Fatal(err)
+	}
+	if run = s.await(run.HeadSHA, newer(run)); run.Conclusion != "success" {
+		t.Errorf("after the base branch moved:\n%s", show(run))
+	}
+	clean(t, hub)
 }

@@ -29,6 +29,7 @@ func TestServe(t *testing.T) {
 	}{
 		{"pull request", pullRequest, false},
 		{"exceptions by review", exceptionsByReview, false},
+		{"objects by review", objectsByReview, false},
 		{"exception with history", exceptionWithHistory, true},
 		{"planted exception", plantedException, false},
 		{"suggested changes", suggestedChanges, false},
