@@ -68,7 +68,7 @@ func ask(ctx context.Context, repo *repository, rules *ruling, pairs *pairs) (_ 
 		}
 	}
 	view := review.ViewOf(rules.Ruleset, rules.decision, repo.trees)
-	out.lookups = &lookups{change: repo.change, trees: repo.trees, pairs: pairs, known: map[report.Resource][]report.Exception{}}
+	out.lookups = &lookups{change: repo.change, cluster: repo.cluster, trees: repo.trees, pairs: pairs, known: map[report.Resource][]report.Exception{}}
 	view.Altered = out.lookups.exemption
 	for i := range out.list {
 		out.find(view, &out.list[i])
@@ -224,9 +224,10 @@ func alone(ctx context.Context, v *review.Reviewer, of review.View, pairs *pairs
 // lookups are the objects that the change alters and without which a policy would not pass. They need approval as
 // exceptions do. They are safe for concurrent use.
 type lookups struct {
-	change report.Change
-	trees  *diff.Trees
-	pairs  *pairs
+	change  report.Change
+	cluster string // of the settings
+	trees   *diff.Trees
+	pairs   *pairs
 
 	mu    sync.Mutex
 	known map[report.Resource][]report.Exception
@@ -300,7 +301,7 @@ func (l *lookups) waiting(p *diff.Pair, object report.Resource) (list []report.E
 	if p.New != nil {
 		now, _ = json.Marshal(p.New.Object) // it came from JSON or YAML
 	}
-	sum := sha256.Sum256(fmt.Appendf(now, "%s %+v", object, diff.ClustersIn(l.trees.Head.Roots, p.Root)))
+	sum := sha256.Sum256(fmt.Appendf(now, "%s %q %+v", object, l.cluster, diff.ClustersIn(l.trees.Head.Roots, p.Root)))
 	for _, f := range places {
 		e := report.Exception{Name: object.String(), Object: true, State: report.Pending, Path: f.Path, Blob: f.Blob,
 			Terms: []string{hex.EncodeToString(sum[:])}, With: report.Kept(with, func(o report.File) bool { return o != f })}

@@ -210,6 +210,13 @@ func TestLookedUpObjectsWaitForEachFileThatChangesThem(t *testing.T) {
 			head: map[string]string{"apps/pod.yaml": podOf("shop", "blue", host), "ops/cm.yaml": configMap("blue"),
 				"ops/ns.yaml": namespaceOf("shop", "open")},
 			waits: []string{"ops/cm.yaml ConfigMap ops/allowed", "ops/ns.yaml Namespace shop"}},
+		{name: "in one cluster, and later in another", base: map[string]string{".lintel.yaml": "checks: {api-server: \"off\"}\n" +
+			"clusters: {dev: {roots: ['dev/**']}, prod: {roots: ['prod/**']}}\n", "dev/cm.yaml": configMap("red"), "prod/cm.yaml": configMap("red")},
+			head: map[string]string{"lib/cm.yaml": configMap("blue"), "lib/kustomization.yaml": kustomization("resources: [cm.yaml]\n"),
+				"dev/app/pod.yaml": podOf("shop", "blue", ""), "dev/app/kustomization.yaml": kustomization("resources: [../../lib, pod.yaml]\n")},
+			waits: []string{"lib/cm.yaml ConfigMap ops/allowed"},
+			then: map[string]string{"dev/app/pod.yaml": "", "dev/app/kustomization.yaml": "",
+				"prod/app/pod.yaml": podOf("shop", "blue", ""), "prod/app/kustomization.yaml": kustomization("resources: [../../lib, pod.yaml]\n")}},
 		{name: "a patch removes it, and later another one", base: map[string]string{"ns/a.yaml": namespaceOf("a", "restricted"),
 			"ns/b.yaml": namespaceOf("b", "restricted"), "ns/kustomization.yaml": kustomization("resources: [a.yaml, b.yaml]\n"),
 			"ops/cm.yaml": configMap("red")},
@@ -244,10 +251,14 @@ func TestLookedUpObjectsWaitForEachFileThatChangesThem(t *testing.T) {
 			}
 			edit(t, r, c.then)
 			change.Head, change.Reviews = r.Snapshot(), nil
-			for _, e := range check(t, r, change).Exceptions {
+			list := check(t, r, change).Exceptions
+			for _, e := range list {
 				if known[e.Terms[0]] != (c.then == nil) {
 					t.Errorf("%s has terms that were known: %v", e.Name, known[e.Terms[0]])
 				}
+			}
+			if len(list) != len(c.waits) {
+				t.Errorf("later, %+v waits", list)
 			}
 		})
 	}
