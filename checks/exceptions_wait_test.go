@@ -381,6 +381,14 @@ func TestTermsOfExceptionsFollowAllFilesThatDecide(t *testing.T) {
 	const flux = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: exc, namespace: flux-system}\nspec:\n" +
 		"  interval: 1m\n  path: ./exc\n  prune: true\n  sourceRef: {kind: GitRepository, name: flux-system}\n"
 	const all = "patches: [{target: {kind: PolicyException}, patch: '- {op: replace, path: /spec/match/any/0/resources/names, value: [\"*\"]}'}]\n"
+	const spec = "{project: p, source: {repoURL: 'https://x/y.git', path: exc, targetRevision: HEAD}, destination: {name: NAME, namespace: ops}}\n"
+	app := func(name string) string {
+		return "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: exc, namespace: argocd}\nspec: " + strings.Replace(spec, "NAME", name, 1)
+	}
+	set := func(generator string) string {
+		return "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: exc, namespace: argocd}\nspec:\n  generators: [{" + generator +
+			"}]\n  template:\n    metadata: {name: 'exc-{{name}}'}\n    spec: " + strings.Replace(spec, "NAME", "'{{name}}'", 1)
+	}
 	variable := narrow("a", "\"${n:=nobody}\"")
 	exc := map[string]string{"exc/kustomization.yaml": kustomization("resources: [a.yaml]\n"), "exc/a.yaml": narrow("a", "nobody")}
 	with := func(files map[string]string, more ...string) map[string]string {
@@ -406,6 +414,11 @@ func TestTermsOfExceptionsFollowAllFilesThatDecide(t *testing.T) {
 			map[string]string{"fx/p.yaml": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: exc, namespace: flux-system}\nspec:\n  " + all}},
 		{"a patch of the base that the change had taken away", with(exc, "exc/a.yaml", "", "exc/kustomization.yaml", kustomization("resources: []\n"),
 			"fx/k.yaml", flux+"  "+all), with(exc, "fx/k.yaml", flux), map[string]string{"fx/k.yaml": flux + "  " + all}},
+		{"the destination of an Application", nil, with(exc, "argo/a.yaml", app("dev")), map[string]string{"argo/a.yaml": app("prod")}},
+		{"the selector of an ApplicationSet", nil, with(exc, "argo/a.yaml", set("clusters: {selector: {matchLabels: {env: dev}}}")),
+			map[string]string{"argo/a.yaml": set("clusters: {selector: {matchLabels: {env: prod}}}")}},
+		{"the list of an ApplicationSet", nil, with(exc, "argo/a.yaml", set("list: {elements: [{name: dev}]}")),
+			map[string]string{"argo/a.yaml": set("list: {elements: [{name: dev}, {name: prod}]}")}},
 		{"overlays of two clusters swap", map[string]string{"exc/kustomization.yaml": kustomization("resources: [a.yaml]\n"), "exc/a.yaml": narrow("a", "nobody")},
 			map[string]string{"clusters/dev/exc/kustomization.yaml": kustomization("resources: [../../../exc]\n" + all),
 				"clusters/prod/exc/kustomization.yaml": kustomization("resources: [../../../exc]\n")},
