@@ -372,6 +372,28 @@ func TestExceptionsOfTheBaseAreNotProposed(t *testing.T) {
 	}
 }
 
+// An approval of an exception counts on where other files change neither what it comes to nor which clusters get it.
+func TestTermsOfExceptionsStay(t *testing.T) {
+	const list, overlay = "kind: Kustomization\nresources: [a.yaml]\n", "kind: Kustomization\nresources: [../../../exc]\n"
+	for name, then := range map[string]map[string]string{
+		"an annotation":                     {"exc/kustomization.yaml": list + "commonAnnotations: {a: b}\n"},
+		"a further root of the cluster":     {"clusters/dev/y/kustomization.yaml": overlay},
+		"another root of the cluster":       {"clusters/dev/x/kustomization.yaml": "", "clusters/dev/y/kustomization.yaml": overlay},
+		"another exception":                 {"exc/b.yaml": narrow("b", "x"), "exc/kustomization.yaml": "kind: Kustomization\nresources: [a.yaml, b.yaml]\n"},
+		"an object of a cluster without it": {"clusters/prod/pod.yaml": pod("z", hostNetwork)},
+	} {
+		r := treetest.New(t)
+		base := r.Commit(pods)
+		edit(t, r, map[string]string{"exc/kustomization.yaml": list, "exc/a.yaml": narrow("a", "nobody"), "clusters/dev/x/kustomization.yaml": overlay})
+		first := inspect(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()}).Exceptions
+		edit(t, r, then)
+		now := inspect(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()}).Exceptions
+		if len(first) != 1 || len(now) == 0 || !slices.Equal(now[0].Terms, first[0].Terms) {
+			t.Errorf("%s: %+v, first %+v", name, now, first)
+		}
+	}
+}
+
 // An approval of an exception is for what it comes to. Without that, one that was given for a harmless state would count once
 // another file makes the exception broader, or brings it into force: the terms that the second push has are others.
 func TestTermsOfExceptionsFollowAllFilesThatDecide(t *testing.T) {

@@ -272,7 +272,7 @@ func (d *decision) waitingAt(ctx context.Context, at reviewedCommit) ([]report.E
 	if err != nil {
 		return nil, err
 	}
-	change.Head = at.commit
+	change.Head, change.Drafts, change.Differences = at.commit, false, false
 	if at.objects {
 		rep, err := d.of.evaluate(ctx, state, &change)
 		if err != nil {
