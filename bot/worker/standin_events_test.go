@@ -347,6 +347,32 @@ var lives = []standinScene{
 		s.deliver(fmt.Sprintf("/merge-queue/%d/destroy", groups[2].ID), fields{"user": "alice"})
 		s.ends(2, map[int]string{b: "failure"})
 	}},
+	{name: "an approved exception in the merge queue", play: func(s *standin) {
+		s.push("change", s.excepted())
+		n := s.pull("change")
+		s.review(n, "bob", "APPROVE")
+		s.ends(2, map[int]string{n: "success"})
+		for i, then := range []struct {
+			main       map[string]string // the base branch then has
+			conclusion string
+		}{
+			{map[string]string{"notes.md": "x\n"}, "success"},
+			{map[string]string{"exceptions/kustomization.yaml": "resources: [node-agent.yaml, shop.yaml]\npatches:\n" +
+				"- target: {kind: PolicyException, name: shop}\n  patch: '- {op: add, path: /metadata/labels, value: {cleanup.kyverno.io/ttl: 99h}}'\n"},
+				"action_required"},
+		} {
+			s.push("main", then.main, fields{"user": "olga"})
+			var group struct {
+				ID      int64
+				HeadSHA string `json:"head_sha"`
+			}
+			s.control(http.MethodPost, "/repos/"+s.repo+"/merge-queue?wait=1", fields{"pulls": []int{n}, "user": "alice"}, &group)
+			if run := s.completed(s.repo, group.HeadSHA, 1); run.Conclusion != then.conclusion {
+				s.t.Errorf("group %d: %s, want %s: %s", i, run.Conclusion, then.conclusion, run.Output)
+			}
+			s.deliver(fmt.Sprintf("/merge-queue/%d/destroy", group.ID), fields{"user": "alice", "reason": "dequeued"})
+		}
+	}},
 	{name: "renamed twice", play: func(s *standin) {
 		s.push("change", s.broken())
 		n := s.pull("change")
