@@ -22,10 +22,8 @@ var installsFlux = [][2]string{
 // and the operator's object (https://fluxcd.control-plane.io/operator/fluxinstance/#distribution-version). It caches
 // the answer.
 func (s *Schemas) installedFlux(ctx context.Context) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.flux != nil {
-		return *s.flux
+	if known := s.flux.Load(); known != nil {
+		return *known
 	}
 	lowest := ""
 	for _, kind := range installsFlux {
@@ -37,7 +35,7 @@ func (s *Schemas) installedFlux(ctx context.Context) string {
 		}
 	}
 	if ctx.Err() == nil {
-		s.flux = &lowest
+		s.flux.Store(&lowest)
 	}
 	return lowest
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -37,9 +38,9 @@ type Schemas struct {
 	minor    int // of Kubernetes; 0: unknown
 	declared Declared
 
-	mu     sync.Mutex
-	custom map[string]*definitions // definitions of custom resources, by the kinds that were looked up
-	flux   *string                 // the installed version of Flux; nil: not looked up yet
+	// No lock is held while something is looked up, since what the API server stores of a declared object is asked here again.
+	custom sync.Map               // the *definitions of custom resources, by the kinds that were looked up
+	flux   atomic.Pointer[string] // the installed version of Flux; nil: not looked up yet
 }
 
 // Declared lists the declared objects of a kind, at least those whose text contains a word.
@@ -49,7 +50,7 @@ type Declared func(ctx context.Context, group, kind, word string) []map[string]a
 // resources among the declared objects. Definitions are looked up when an object of an unknown kind is first checked.
 func Compile(version string, declared Declared) *Schemas {
 	minor, _ := minorOf(version)
-	return &Schemas{types: typesOf(version), minor: minor, declared: declared, custom: map[string]*definitions{}}
+	return &Schemas{types: typesOf(version), minor: minor, declared: declared}
 }
 
 // State is how much is known about the kind of an object.
@@ -226,15 +227,13 @@ func definition(object map[string]any) (found []Violation) {
 
 // defined returns the definitions of a kind; ok is false if they could not be looked up.
 func (s *Schemas) defined(ctx context.Context, kind string) (d *definitions, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if d = s.custom[kind]; d == nil {
-		list := s.declared(ctx, "apiextensions.k8s.io", "CustomResourceDefinition", kind)
-		if ctx.Err() != nil {
-			return nil, false
-		}
-		d = newDefinitions(list, kind, s.minor)
-		s.custom[kind] = d
+	if known, ok := s.custom.Load(kind); ok {
+		return known.(*definitions), true
 	}
-	return d, true
+	list := s.declared(ctx, "apiextensions.k8s.io", "CustomResourceDefinition", kind)
+	if ctx.Err() != nil {
+		return nil, false
+	}
+	known, _ := s.custom.LoadOrStore(kind, newDefinitions(list, kind, s.minor))
+	return known.(*definitions), true
 }
