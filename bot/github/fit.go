@@ -65,9 +65,9 @@ func FitTitle(s string) string {
 	return cutRunes(strings.Join(strings.Fields(clean(s)), " "), MaxTitle)
 }
 
-// FitText returns markdown of at most 65,535 bytes. Longer text is cut at the end of a line (of a rune, if
-// one line alone is too long); code fences and details blocks that the cut left open are closed, and a last
-// line states how much was left out.
+// FitText returns markdown of at most 65,535 bytes. Longer text is cut at the end of a line (of a rune, if one line alone
+// is too long), and a last line states how much was left out. What writes a text keeps below the limit by itself, in a
+// better way.
 func FitText(s string) string { return fitTo(s, MaxText) }
 
 func fitTo(s string, limit int) string {
@@ -75,7 +75,7 @@ func fitTo(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	const reserve = 512 // for the closing lines below
+	const reserve = 128 // for the last line
 	end := max(limit-reserve, 0)
 	kept := strings.ToValidUTF8(s[:end], "") // without a part of a character
 	if i := strings.LastIndexByte(kept, '\n'); i > 0 {
@@ -83,48 +83,7 @@ func fitTo(s string, limit int) string {
 	}
 	left := s[len(kept):]
 	lines := strings.Count(strings.Trim(left, "\n"), "\n") + 1
-	notice := fmt.Sprintf("\n\n… %d more lines (%d bytes) do not fit and are left out.", lines, len(left))
-	return kept + closing(kept, reserve-len(notice)) + notice
-}
-
-// closing returns what ends the code fence and the details blocks that are open at the end of a text.
-func closing(kept string, limit int) string {
-	fence, details := "", 0
-	for line := range strings.Lines(kept) {
-		trimmed := strings.TrimSpace(line)
-		if fence == "" {
-			details += strings.Count(trimmed, "<details") - strings.Count(trimmed, "</details>")
-		}
-		run := fenceOf(trimmed)
-		switch {
-		case run == "":
-		case fence == "":
-			fence = run
-		case run[0] == fence[0] && len(run) >= len(fence) && len(run) == len(trimmed):
-			fence = ""
-		}
-	}
-	out := ""
-	if fence != "" && len(fence) < 64 {
-		out = "\n" + fence
-	}
-	for range max(details, 0) {
-		if len(out)+len("\n</details>") > limit {
-			break
-		}
-		out += "\n</details>"
-	}
-	return out
-}
-
-// fenceOf is the run of at least three backquotes or tildes at the start of a line, or "".
-func fenceOf(line string) string {
-	for _, mark := range []string{"`", "~"} {
-		if rest := strings.TrimLeft(line, mark); len(line)-len(rest) >= 3 {
-			return line[:len(line)-len(rest)]
-		}
-	}
-	return ""
+	return fmt.Sprintf("%s\n\n… %d more lines (%d bytes) do not fit and are left out.", kept, lines, len(left))
 }
 
 // FitAnnotation returns an annotation that GitHub accepts: lines from 1 and in order, columns only as a pair
