@@ -210,7 +210,7 @@ kustomize: {namePrefix: x-}
 		"apps/a/b/.argocd-source.yaml", "deploys/flux.yaml", "deploys/source.yaml", "deploys/vars.yaml"} {
 		for _, before := range []bool{false, true} {
 			change := report.Change{GitDir: r.GitDir, Cache: t.TempDir(), Rules: base, Base: base, Head: head, All: true}
-			query := report.Query{GitDir: r.GitDir, Cache: change.Cache, Tree: head, Show: report.ShowRoots}
+			query := report.Query{Change: report.Change{GitDir: r.GitDir, Cache: change.Cache, Head: head}, Show: report.ShowRoots}
 			if before { // the heads of the objects are known, and what they deploy is not
 				first := change
 				first.Repository = []string{"https://git.example.com/another"}
@@ -233,7 +233,7 @@ kustomize: {namePrefix: x-}
 				if got := reportText(t, c, change); got != want {
 					t.Errorf("with what was kept %s without %s (%t):\n%s\nwant:\n%s", name, path, before, got, want)
 				}
-				if got, want := showing(t, c, query), showing(t, &checks.Checker{}, report.Query{GitDir: r.GitDir, Tree: head, Show: report.ShowRoots}); got != want {
+				if got, want := showing(t, c, query), showing(t, &checks.Checker{}, report.Query{Change: report.Change{GitDir: r.GitDir, Head: head}, Show: report.ShowRoots}); got != want {
 					t.Errorf("with what was kept %s without %s (%t):\n%s\nwant:\n%s", name, path, before, got, want)
 				}
 			}

@@ -38,7 +38,7 @@ func (c *Checker) Show(ctx context.Context, q report.Query) (out *report.Showing
 		return nil, err
 	}
 	defer objects.Close()
-	t, err := objects.Tree(q.Tree)
+	t, err := objects.Tree(q.Head)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func TestShowAnswersQueries(t *testing.T) {
 		{report.ShowObjects, "broken", "yaml", "", "none.yaml", ""},
 		{report.ShowObjects, "nothing", "yaml", "", "", "nothing"},
 	} {
-		q := report.Query{GitDir: r.GitDir, Tree: head, Show: c.show, Output: c.output, Root: report.RootName{Name: c.root, Paths: []string{c.root}}}
+		q := report.Query{Change: report.Change{GitDir: r.GitDir, Head: head}, Show: c.show, Output: c.output, Root: report.RootName{Name: c.root, Paths: []string{c.root}}}
 		got, err := (&checks.Checker{}).Show(t.Context(), q)
 		if err != nil {
 			t.Errorf("%s %s: %v", c.show, c.root, err)
@@ -56,7 +56,7 @@ func TestShowAnswersQueries(t *testing.T) {
 			t.Errorf("%s %s as %s: %q, unable %q\n%s", c.show, c.root, c.output, said, got.Unable, got.Text)
 		}
 	}
-	if _, err := (&checks.Checker{}).Show(t.Context(), report.Query{GitDir: r.GitDir, Tree: strings.Repeat("0", 40), Show: report.ShowRoots}); err == nil {
+	if _, err := (&checks.Checker{}).Show(t.Context(), report.Query{Change: report.Change{GitDir: r.GitDir, Head: strings.Repeat("0", 40)}, Show: report.ShowRoots}); err == nil {
 		t.Error("a tree that is not there has an answer")
 	}
 }
@@ -67,7 +67,7 @@ func TestLayoutOfWhatCannotBePrinted(t *testing.T) {
 	base := r.Commit("-- app/kustomization.yaml --\nresources: [c.yaml]\n-- app/c.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n")
 	head := r.Commit("-- app/c.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: d}, metadata: {name: e}}\n")
 	var checker checks.Checker
-	out, err := checker.Show(t.Context(), report.Query{GitDir: r.GitDir, Tree: head, Before: base, Show: report.ShowLayout})
+	out, err := checker.Show(t.Context(), report.Query{Change: report.Change{GitDir: r.GitDir, Head: head}, Before: base, Show: report.ShowLayout})
 	if err != nil || !strings.Contains(string(out.Text), `"reached":["app"]`) {
 		t.Error(out, err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // protocol is the version of the frames. Parent and child are the same binary, so another version means that another
 // program answers.
-const protocol = 7
+const protocol = 8
 
 // maxRequest is the maximum size of a frame to the child.
 const maxRequest = 16 << 20
@@ -38,21 +38,13 @@ type ready struct {
 	Lacks    []string `json:"lacks,omitempty"` // the parts of the sandbox that the child could not set up
 }
 
-// request is a job: a change or a query.
+// request is a job: a change, or a query about its head.
 type request struct {
 	Inspect bool           `json:"inspect,omitempty"` // inspect the change instead of checking it
-	Change  *report.Change `json:"change,omitempty"`
+	Change  *report.Change `json:"change"`
 	Query   *report.Query  `json:"query,omitempty"`
 	Steps   bool           `json:"steps,omitempty"` // send frames with a Step before the answer
 	Asks    bool           `json:"asks,omitempty"`  // send frames with an Ask for what report.Sources.Ask knows
-}
-
-// sources are the remote sources of a job, nil where it has none.
-func (q request) sources() *report.Sources {
-	if q.Query != nil {
-		return q.Query.Sources
-	}
-	return q.Change.Sources
 }
 
 // known is the reply to a frame with an Ask.

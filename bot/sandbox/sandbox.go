@@ -137,8 +137,7 @@ func (s *Sandbox) Run(ctx context.Context, change report.Change) (*report.Report
 
 // Show answers a query in the child. Its limits and errors are those of Run.
 func (s *Sandbox) Show(ctx context.Context, query report.Query) (*report.Showing, error) {
-	query.Git = cmp.Or(query.Git, s.cfg.Git)
-	a, err := s.job(ctx, request{Query: &query})
+	a, err := s.job(ctx, request{Change: &query.Change, Query: &query})
 	return a.Showing, err
 }
 
@@ -173,7 +172,7 @@ func (s *Sandbox) whole(ctx context.Context, change *report.Change, do func() er
 // once does a job in the child of a seat.
 func (s *Sandbox) once(ctx context.Context, q request) (answer, error) {
 	owner := ""
-	if q.Change != nil && s.cfg.Owned != nil {
+	if s.cfg.Owned != nil {
 		owner = q.Change.Owner
 	}
 	at, err := s.acquire(ctx, owner)
@@ -203,10 +202,8 @@ func (s *seat) do(ctx context.Context, owner string, q request) (answer, error) 
 			return answer{}, s.explain(ctx, err)
 		}
 	}
-	if q.Change != nil {
-		q.Change.Git = cmp.Or(q.Change.Git, s.cfg.Git)
-	}
-	q.Steps, q.Asks = progress.From(ctx) != nil, q.sources() != nil && q.sources().Ask != nil
+	q.Change.Git = cmp.Or(q.Change.Git, s.cfg.Git)
+	q.Steps, q.Asks = progress.From(ctx) != nil, q.Change.Sources != nil && q.Change.Sources.Ask != nil
 	c := s.child
 	c.stderr.reset()
 	var a answer
@@ -384,7 +381,7 @@ func (s *Sandbox) receive(ctx context.Context, c *child, sent, v any) error {
 		case a.Step != nil:
 			tell(*a.Step)
 		default:
-			if err := writeFrame(c.in, known{q.sources().Ask(a.Ask)}, maxRequest); err != nil && !isBrokenPipe(err) {
+			if err := writeFrame(c.in, known{q.Change.Sources.Ask(a.Ask)}, maxRequest); err != nil && !isBrokenPipe(err) {
 				return err
 			}
 		}

@@ -67,7 +67,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, checker Checker) er
 			return nil
 		case err != nil:
 			return fmt.Errorf("reading a job: %w", err)
-		case q.Change == nil && q.Query == nil:
+		case q.Change == nil:
 			return fmt.Errorf("reading a job: %w", errNotFrame)
 		}
 		if s.Confine {
@@ -114,7 +114,7 @@ func stepping(ctx context.Context, q request, in io.Reader, out io.Writer) (job 
 		tell := progress.Func(func(s progress.Step) { write(answer{Step: &s}) })
 		ctx = progress.With(ctx, tell.Seldom(stepPause, time.Now))
 	}
-	if s := q.sources(); q.Asks && s != nil {
+	if s := q.Change.Sources; q.Asks && s != nil {
 		s.Ask = func(wants json.RawMessage) json.RawMessage {
 			asking.Lock()
 			defer asking.Unlock()
@@ -153,6 +153,7 @@ func work(ctx context.Context, q request, checker Checker) (a answer) {
 	var err error
 	switch {
 	case q.Query != nil:
+		q.Query.Change = *q.Change
 		a.Showing, err = checker.Show(ctx, *q.Query)
 	case q.Inspect:
 		a.Inspection, err = checker.Inspect(ctx, *q.Change)
@@ -170,14 +171,7 @@ func work(ctx context.Context, q request, checker Checker) (a answer) {
 
 func failed(q request, err error) *Failed {
 	f := &Failed{Message: err.Error()}
-	dir := ""
-	switch {
-	case q.Change != nil:
-		dir = q.Change.GitDir
-	case q.Query != nil:
-		dir = q.Query.GitDir
-	}
-	if absent, ok := errors.AsType[*tree.AbsentError](err); ok && absent.GitDir == dir {
+	if absent, ok := errors.AsType[*tree.AbsentError](err); ok && absent.GitDir == q.Change.GitDir {
 		f.Absent = absent.IDs
 	}
 	return f

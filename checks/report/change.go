@@ -91,15 +91,7 @@ type Inspection struct {
 
 // Query asks what a tree deploys. Like Change, it is plain data without credentials; its answer is a Showing.
 type Query struct {
-	GitDir     string   `json:"gitDir"`               // as in Change
-	Alternates []string `json:"alternates,omitempty"` // as in Change
-	Git        string   `json:"git,omitempty"`        // as in Change
-	Cache      string   `json:"cache,omitempty"`      // as in Change
-	Repository []string `json:"repository,omitempty"` // as in Change
-	Branches   []string `json:"branches,omitempty"`   // as in Change
-	Sources    *Sources `json:"sources,omitempty"`    // as in Change
-	Host       string   `json:"host,omitempty"`       // as in Change
-	Tree       string   `json:"tree"`                 // a commit or a tree
+	Change `json:"-"` // says where the tree is, which is its Head, and by which names others refer to it
 
 	Show   Show     `json:"show"`
 	Before string   `json:"before,omitempty"` // of ShowLayout: the tree that Layout.Reached compares with

@@ -103,8 +103,8 @@ func rootsFor(ctx context.Context, dir, rev string) []report.ListedRoot {
 
 // listRoots lets a sandbox list the roots of a tree. It returns nil if that fails or takes too long.
 func listRoots(ctx context.Context, repo *repository, tree string) (list []report.ListedRoot) {
-	q := report.Query{Show: report.ShowNames, Output: "json", GitDir: repo.gitDir, Git: repo.git, Tree: tree,
-		Repository: repo.names(ctx), Branches: repo.branches(ctx, "")}
+	q := report.Query{Show: report.ShowNames, Output: "json", Change: report.Change{GitDir: repo.gitDir, Git: repo.git,
+		Head: tree, Repository: repo.names(ctx), Branches: repo.branches(ctx, "")}}
 	child := repo.sandbox(ctx, "", nil, nil, 0)
 	defer child.Close()
 	if ctx.Err() != nil {

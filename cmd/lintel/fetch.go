@@ -69,8 +69,8 @@ func fetchAll(ctx context.Context, cmd *cobra.Command, o showOptions, rules poli
 		if _, err := s.show(ctx, q); err != nil {
 			return nil, 0, err
 		}
-		change := report.Change{GitDir: q.GitDir, Alternates: q.Alternates, Git: q.Git, Cache: q.Cache, Repository: q.Repository,
-			Branches: q.Branches, Rules: q.Tree, Head: q.Tree, All: true, Now: time.Now()}
+		change := q.Change
+		change.Rules, change.All, change.Now = q.Head, true, time.Now()
 		if err := rules.apply(cmd, s.repo, &change); err != nil {
 			return nil, 0, err
 		}

@@ -105,13 +105,13 @@ func (b *beginning) ask(ctx context.Context, q report.Query) (*report.Layout, er
 // with describes the repository as it would be with the files of a plan.
 func (b *beginning) with(ctx context.Context, plan *starter.Plan) (*report.Layout, error) {
 	files := report.Mapped(plan.Write, func(f starter.File) treeFile { return treeFile{f.Path, f.Data, 0o600} })
-	id, err := b.repo.treeWith(ctx, b.query.Tree, b.query.Alternates[0], files, "add", "--force",
+	id, err := b.repo.treeWith(ctx, b.query.Head, b.query.Alternates[0], files, "add", "--force",
 		"--pathspec-from-file=-", "--pathspec-file-nul")
 	if err != nil {
 		return nil, err
 	}
 	q := b.query
-	q.Before, q.Tree = q.Tree, id
+	q.Before, q.Head = q.Head, id
 	return b.ask(ctx, q)
 }
 

@@ -51,7 +51,7 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 		return err
 	}
 	if q.Alternates != nil && out.Roots != nil { // of the work tree
-		keepNames(s.repo.gitDir, names{Tree: q.Tree, Roots: out.Roots})
+		keepNames(s.repo.gitDir, names{Tree: q.Head, Roots: out.Roots})
 	}
 	if _, err := cmd.OutOrStdout().Write(out.Text); err != nil {
 		return err
@@ -133,14 +133,14 @@ func (r *repository) ask(ctx context.Context, rev string, q *report.Query) (clea
 		if rev == "" {
 			rev = "HEAD"
 		}
-		q.Tree, err = r.commit(ctx, rev)
+		q.Head, err = r.commit(ctx, rev)
 		return func() {}, err
 	}
 	id, objects, err := r.snapshot(ctx, inTree)
 	if err != nil {
 		return nil, err
 	}
-	q.Tree, q.Alternates = id, []string{objects}
+	q.Head, q.Alternates = id, []string{objects}
 	return func() { _ = os.RemoveAll(filepath.Dir(objects)) }, nil
 }
 
