@@ -49,7 +49,9 @@ func (a *Client) Suggest(ctx context.Context, repo forge.Repo, number int, headS
 	var comments []*gh.DraftReviewComment
 	for _, s := range list {
 		body := suggestionBody(s)
-		at := slices.IndexFunc(posted, func(p suggested) bool { return p.is(s, body) })
+		at := slices.IndexFunc(posted, func(p suggested) bool {
+			return p.path == s.Path && p.line == s.EndLine && p.mark == markOf(body)
+		})
 		if at >= 0 {
 			posted = slices.Delete(posted, at, at+1)
 			continue
@@ -115,10 +117,6 @@ type suggested struct {
 	line     int // 0: its lines were edited after it was posted
 	mark     string
 	answered bool
-}
-
-func (p suggested) is(s report.Replacement, body string) bool {
-	return p.path == s.Path && p.line == s.EndLine && p.mark == markOf(body)
 }
 
 // suggested lists the suggestions of the App on a pull request.

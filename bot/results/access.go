@@ -231,8 +231,8 @@ func (a *Access) Level(r *http.Request, repo forge.Repository) (Level, error) {
 // present asks GitHub for a repository. The answer counts from the time before the request.
 func (a *Access) present(ctx context.Context, repo forge.Repo) (presence, store.Span, error) {
 	asked := a.config.Now()
-	if err := a.spare(repo.Installation); err != nil {
-		return presence{}, store.Span{}, err
+	if b, known := a.config.Hub.Budget(repo.Installation); known && b.Remaining*reserve < b.Limit {
+		return presence{}, store.Span{}, fmt.Errorf("installation %d: %w", repo.Installation, errSpare)
 	}
 	p, err := a.config.Hub.Present(ctx, repo)
 	switch {
@@ -268,14 +268,6 @@ func (a *Access) mayRead(ctx context.Context, repo forge.Repo, account forge.Acc
 }
 
 var errSpare = errors.New("GitHub's hourly rate limit is nearly used up; the rest is reserved for checks")
-
-// spare refuses requests for pages that would use up the rate limit which an installation's checks need.
-func (a *Access) spare(installation int64) error {
-	if b, known := a.config.Hub.Budget(installation); known && b.Remaining*reserve < b.Limit {
-		return fmt.Errorf("installation %d: %w", installation, errSpare)
-	}
-	return nil
-}
 
 // notice is a page that is shown instead of the requested one.
 type notice struct {

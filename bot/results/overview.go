@@ -148,7 +148,8 @@ func entryOf(m *Meta, rep *report.Report) Entry {
 // that is older than a stored one is only put in its place in the order: its pull request keeps the newer result. A
 // result with a time in the future, written with a wrong clock, does not count as newer.
 func (o *Overview) add(m *Meta, rep *report.Report, now time.Time) {
-	rep = rep.Withhold(m.foreign()) // the overview is the same for all readers
+	// The overview is the same for all readers, of whom not every one may read the foreign repositories.
+	rep = rep.Withhold(report.Mapped(m.Foreign, func(f Foreign) string { return f.URL }))
 	e := entryOf(m, rep)
 	newer := func(p Entry) bool { return p.Completed.After(e.Completed) && !p.Completed.After(now) }
 	o.Schema, o.Repository, o.GitHub = Schema, m.Repository, m.GitHub
@@ -204,10 +205,4 @@ func exceptionsOf(rep *report.Report) []Exception {
 	})
 	ends := slices.IndexFunc(list, func(e Exception) bool { return !e.Expires.IsZero() })
 	return slices.Concat(list[max(ends, 0):], list[:max(ends, 0)]) // those that never end come last
-}
-
-// prune removes entries that are older than results are kept.
-func (o *Overview) prune(before time.Time) {
-	old := func(e Entry) bool { return e.Completed.Before(before) }
-	o.Pulls, o.Branch = slices.DeleteFunc(o.Pulls, old), slices.DeleteFunc(o.Branch, old)
 }

@@ -283,7 +283,9 @@ func (s *Store) Overview(ctx context.Context, repository int64) (*Overview, erro
 	if o.Repository.ID != repository || repository <= 0 {
 		return nil, ErrNone
 	}
-	o.prune(s.now().Add(-s.limits.Age))
+	kept := s.now().Add(-s.limits.Age) // since then
+	old := func(e Entry) bool { return e.Completed.Before(kept) }
+	o.Pulls, o.Branch = slices.DeleteFunc(o.Pulls, old), slices.DeleteFunc(o.Branch, old)
 	return o, nil
 }
 

@@ -85,11 +85,6 @@ type Foreign struct {
 	URL        string           `json:"url"`
 }
 
-// foreign returns the addresses of the foreign repositories, which not every reader of the result may read.
-func (m *Meta) foreign() []string {
-	return report.Mapped(m.Foreign, func(f Foreign) string { return f.URL })
-}
-
 // parts says where the report is stored.
 type parts struct {
 	Name  string `json:"name"`  // differs for every write

@@ -260,7 +260,7 @@ func (q *Queue) repeat(ctx context.Context, try time.Duration, request func(cont
 	for {
 		trying, done := context.WithTimeout(ctx, try)
 		err := request(trying)
-		if isMissing(err) {
+		if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse) {
 			if again := q.restore(trying); again != nil {
 				err = again
 			} else {

@@ -123,14 +123,6 @@ func (q *Queue) demanded(ctx context.Context, job *Job) error {
 	return err
 }
 
-// fulfil removes the request that a job fulfilled, unless there is a newer one. If that fails, the next job finds the
-// check run that fulfilled it.
-func (q *Queue) fulfil(ctx context.Context, job *Job) {
-	if job.demand != 0 {
-		_ = q.state.delete(ctx, "demand."+job.Key.String(), jetstream.LastRevision(job.demand))
-	}
-}
-
 const (
 	// settleTimeout limits storing the outcome of a job when the process ends.
 	settleTimeout = 5 * time.Second
@@ -202,7 +194,10 @@ func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (out
 	case keeping.Err() != nil:
 		return outcome{}, nil // who has the lease now decides
 	case err == nil:
-		q.fulfil(keeping, job)
+		// Its request is fulfilled, unless there is a newer one. If this fails, the next job finds the check run.
+		if job.demand != 0 {
+			_ = q.state.delete(keeping, "demand."+job.Key.String(), jetstream.LastRevision(job.demand))
+		}
 		if err := q.finish(keeping, msg); err != nil {
 			return outcome{}, fmt.Errorf("a finished job could not be taken off the queue and runs again: %w", err)
 		}

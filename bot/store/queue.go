@@ -265,11 +265,6 @@ func (q *Queue) makeStream(ctx context.Context, config jetstream.StreamConfig) (
 // errRestored marks the error of a request whose stream was made again since.
 var errRestored = errors.New("the stream was made again")
 
-// isMissing reports whether an error may be that of a request about a stream that does not exist.
-func isMissing(err error) bool {
-	return errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse)
-}
-
 // restore makes the streams again that do not exist any more: somebody removed them, or the server lost its disk. The
 // handles of streams and buckets stay valid, since they are names.
 func (q *Queue) restore(ctx context.Context) (err error) {

@@ -179,7 +179,8 @@ func (s *Sweeper) installation(ctx context.Context, i forge.Installation) error 
 	for n := range repos {
 		// Each round continues where the last one stopped, so that every repository is reached.
 		repo := repos[(s.next[i.ID]+n)%len(repos)]
-		if s.spent(i.ID) {
+		// Less than half of the requests are left, and checks have priority.
+		if b, known := s.config.Client.Budget(i.ID); known && b.Remaining < b.Limit/2 {
 			s.next[i.ID] = (s.next[i.ID] + n) % len(repos)
 			s.config.Log.Info("the rest of the hourly rate limit is reserved for checks, so the sweep "+
 				"ends", "installation", i.ID)
@@ -203,12 +204,6 @@ func (s *Sweeper) installation(ctx context.Context, i forge.Installation) error 
 
 // errSpent keeps the known state of heads that this round did not reach.
 var errSpent = errors.New("the rest of the rate limit is reserved for checks")
-
-// spent reports whether less than half of an installation's requests are left, since checks have priority.
-func (s *Sweeper) spent(installation int64) bool {
-	b, known := s.config.Client.Budget(installation)
-	return known && b.Remaining < b.Limit/2
-}
 
 func (s *Sweeper) repository(ctx context.Context, repo forge.Repo) error {
 	pulls, err := s.config.Client.OpenPullRequests(ctx, repo, "")

@@ -115,7 +115,7 @@ func fetchedText(w io.Writer, list []report.Fetched, _ Options) error {
 		}
 		fmt.Fprint(out, Line(f.Digest))
 		if f.Bytes > 0 {
-			fmt.Fprintf(out, "  %s", kibibytes(f.Bytes))
+			fmt.Fprintf(out, "  %d KiB", (f.Bytes+1023)>>10)
 		}
 		fmt.Fprintln(out)
 		if f.Changed != "" {
@@ -124,9 +124,6 @@ func fetchedText(w io.Writer, list []report.Fetched, _ Options) error {
 	}
 	return out.Flush()
 }
-
-// kibibytes formats a size for people, rounded up.
-func kibibytes(n int64) string { return fmt.Sprintf("%d KiB", (n+1023)>>10) }
 
 // objectsYAML prints objects as "kustomize build" does: keys sorted, one document each.
 func objectsYAML(w io.Writer, objects []report.Object, _ Options) error {

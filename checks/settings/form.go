@@ -19,13 +19,6 @@ import (
 // words and limits out of range, with their place and what is allowed. Other values are validated later.
 type form struct{ problems []report.Problem }
 
-// formProblems returns the errors of the form of a settings file.
-func formProblems(settings *yaml.Node) []report.Problem {
-	f := &form{}
-	f.value(settings, reflect.TypeFor[Settings](), "")
-	return f.problems
-}
-
 func problemAt(n *yaml.Node, where, format string, args ...any) report.Problem {
 	message := fmt.Sprintf(format, args...)
 	if where != "" {
@@ -146,16 +139,13 @@ func (f *form) fields(n *yaml.Node, t reflect.Type, where string) {
 			f.value(value, of, strings.TrimPrefix(where+"."+name, "."))
 			continue
 		}
-		f.report(key, where, "%s", unknownField(name, slices.Sorted(maps.Keys(known))))
+		names := slices.Sorted(maps.Keys(known))
+		if near := policy.Nearest(name, names); near != "" {
+			f.report(key, where, "the field %q is not known: did you mean %q?", name, near)
+		} else {
+			f.report(key, where, "the field %q is not known: there are %s", name, strings.Join(names, ", "))
+		}
 	}
-}
-
-// unknownField returns the message about an unknown field, which lists the known ones.
-func unknownField(name string, names []string) string {
-	if near := policy.Nearest(name, names); near != "" {
-		return fmt.Sprintf("the field %q is not known: did you mean %q?", name, near)
-	}
-	return fmt.Sprintf("the field %q is not known: there are %s", name, strings.Join(names, ", "))
 }
 
 // twice reports duplicate keys.

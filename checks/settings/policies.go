@@ -20,7 +20,7 @@ type Policies []PolicyEntry
 // string.
 type PolicyEntry report.PolicySource
 
-// UnmarshalYAML decodes a string or a map, which formProblems has validated.
+// UnmarshalYAML decodes a string or a map, which form has validated.
 func (p *PolicyEntry) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		*p = PolicyEntry{Path: n.Value}

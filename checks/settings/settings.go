@@ -248,8 +248,9 @@ func parseSettings(data []byte, s *Settings) []report.Problem {
 		return []report.Problem{problemAt(documents[0], "", "must be a map with the fields %s",
 			strings.Join(fieldNames(reflect.TypeFor[Settings]()), ", "))}
 	}
-	if problems := formProblems(documents[0]); len(problems) > 0 {
-		return problems
+	f := &form{}
+	if f.value(documents[0], reflect.TypeFor[Settings](), ""); len(f.problems) > 0 {
+		return f.problems
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
@@ -352,7 +353,7 @@ const (
 	blockAll = "all" // Existing
 )
 
-// UnmarshalYAML decodes a map or a short form, which formProblems has validated.
+// UnmarshalYAML decodes a map or a short form, which form has validated.
 func (b *Block) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		*b = Block{Existing: n.Value == blockAll}

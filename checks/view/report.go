@@ -196,13 +196,6 @@ func inState(r *report.Report, state report.State) []string {
 	return Distinct(report.Mapped(list, func(e report.Exception) string { return e.Name }))
 }
 
-// deletes reports whether all blocking findings are about deleted objects, which have no lines to edit.
-func deletes(r *report.Report) bool {
-	return !slices.ContainsFunc(r.Findings, func(f report.Finding) bool {
-		return StateOf(&f) == Blocking && f.Operation != "DELETE"
-	})
-}
-
 // NextActions lists what must be done for the check to succeed, in order; the findings are listed below it. button says
 // that the reader has the button that drafts exceptions. draft is the flags of the command that drafts them.
 func NextActions(r *report.Report, button bool, draft string) (out []Runs) {
@@ -219,7 +212,9 @@ func NextActions(r *report.Report, button bool, draft string) (out []Runs) {
 	if n[Blocking] > 0 {
 		words := Runs{{Text: "Edit the lines named below so that they comply with the policies. If a value has to " +
 			"stay, add an exception to this change"}}
-		if deletes(r) {
+		if !slices.ContainsFunc(r.Findings, func(f report.Finding) bool {
+			return StateOf(&f) == Blocking && f.Operation != "DELETE" // what is deleted has no lines to edit
+		}) {
 			words = Runs{{Text: "Keep the objects named below: policies deny that they are deleted. If one has to go, " +
 				"add an exception to this change"}}
 		}

@@ -98,7 +98,7 @@ func (s *Scratch) Import(ctx context.Context, key, id string) error {
 	if err := s.move(); err != nil {
 		return fmt.Errorf("writing the store: %w", WithoutPath(err))
 	}
-	return s.store.reference(key, id)
+	return s.store.write(filepath.Join(s.store.GitDir(), filepath.FromSlash(refsDir), key), []byte(id+"\n"))
 }
 
 // move moves objects and packs. The index of a pack is moved last, because it makes the pack visible.
@@ -133,11 +133,6 @@ func (s *Scratch) move() error {
 		}
 	}
 	return nil
-}
-
-// reference makes the reference of a key keep an object.
-func (s *Store) reference(key, id string) error {
-	return s.write(filepath.Join(s.GitDir(), filepath.FromSlash(refsDir), key), []byte(id+"\n"))
 }
 
 // Missing returns the trees that the store does not have.
