@@ -58,14 +58,10 @@ type Violations struct {
 
 // Exception is a merged exception that is in effect, or that needs attention.
 type Exception struct {
-	Name    string    `json:"name"`
-	Path    string    `json:"path"`
-	Line    int       `json:"line,omitempty"`
-	Expires time.Time `json:"expires,omitzero"` // zero: never if Never is set, otherwise unknown
-	Never   bool      `json:"never,omitempty"`
-	Expired bool      `json:"expired,omitempty"`
-	Unused  bool      `json:"unused,omitempty"`
-	Covers  int       `json:"covers"` // number of findings that it covers
+	report.Active      // Expires zero: never if Never is set, otherwise unknown
+	Never         bool `json:"never,omitempty"`
+	Expired       bool `json:"expired,omitempty"`
+	Unused        bool `json:"unused,omitempty"`
 }
 
 // maxOverview limits the size of an overview that is read from the store.
@@ -189,14 +185,13 @@ func exceptionsOf(rep *report.Report) []Exception {
 	var list []Exception
 	for _, a := range rep.Active {
 		at[place{a.Path, a.Line}] = len(list)
-		list = append(list, Exception{Name: a.Name, Path: a.Path, Line: a.Line, Expires: a.Expires, Covers: a.Covers,
-			Never: a.Expires.IsZero()})
+		list = append(list, Exception{Active: a, Never: a.Expires.IsZero()})
 	}
 	for _, u := range rep.Cleanup {
 		i, known := at[place{u.Path, u.Line}]
 		if !known {
 			i = len(list)
-			list = append(list, Exception{Name: u.Name, Path: u.Path, Line: u.Line, Expires: u.Expires})
+			list = append(list, Exception{Active: report.Active{Name: u.Name, Path: u.Path, Line: u.Line, Expires: u.Expires}})
 		}
 		list[i].Expired, list[i].Unused = u.Expired, u.Unused
 	}

@@ -25,10 +25,11 @@ func storedResult(text string) *Stored {
 
 func overview(text string) *Overview {
 	o := &Overview{Repository: forge.Repository{Repo: forge.Repo{ID: 1, Owner: "octo", Name: "fleet"}}, GitHub: "https://github.example",
-		Exceptions: []Exception{{Name: text, Path: "e.yaml", Line: 2, Expires: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), Covers: 2},
-			{Name: "for good", Path: "e.yaml", Line: 9, Never: true, Covers: 1}, {Name: "of an older version", Path: "o.yaml"},
-			{Name: "over", Path: "e.yaml", Line: 20, Expires: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC), Expired: true},
-			{Name: "idle", Path: "e.yaml", Line: 30, Never: true, Unused: true}}, MoreExceptions: 4,
+		Exceptions: []Exception{{Active: report.Active{Name: text, Path: "e.yaml", Line: 2, Expires: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), Covers: 2}},
+			{Active: report.Active{Name: "for good", Path: "e.yaml", Line: 9, Covers: 1}, Never: true},
+			{Active: report.Active{Name: "of an older version", Path: "o.yaml"}},
+			{Active: report.Active{Name: "over", Path: "e.yaml", Line: 20, Expires: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)}, Expired: true},
+			{Active: report.Active{Name: "idle", Path: "e.yaml", Line: 30}, Never: true, Unused: true}}, MoreExceptions: 4,
 		NotChecked: []report.NotChecked{{Root: "r", Path: "x.yaml", Line: 1, Reason: text}}, MoreNotChecked: 3}
 	for i := range 80 {
 		o.Branch = append(o.Branch, Entry{ID: fmt.Sprint(i), Head: "c0ffee", Name: "main", Conclusion: report.Neutral, Title: text,

@@ -58,12 +58,6 @@ func (s *Summary) summarize(o *Overview) {
 	s.Trend = report.Mapped(newest, func(e Entry) Point { return Point{e.Completed, e.Total, e.Blocking} })
 }
 
-// worse compares repositories: those with the most violations come first, then by name.
-func worse(a, b *Summary) int {
-	return cmp.Or(cmp.Compare(b.present().Blocking, a.present().Blocking), cmp.Compare(b.present().Total, a.present().Total),
-		cmp.Compare(strings.ToLower(a.Repository.String()), strings.ToLower(b.Repository.String())))
-}
-
 // present returns the newest report of the default branch. Pull requests do not count, since they are not merged.
 func (s *Summary) present() (p Point) {
 	if len(s.Trend) > 0 {
@@ -141,7 +135,10 @@ func (s *Store) Organisation(ctx context.Context, owner string) ([]*Summary, err
 	found = slices.DeleteFunc(found, func(f *Summary) bool { // a repository may have been transferred
 		return f == nil || !f.Gone.IsZero() || !strings.EqualFold(f.Repository.Owner, owner)
 	})
-	slices.SortFunc(found, worse)
+	slices.SortFunc(found, func(a, b *Summary) int { // most violations first, then by name
+		return cmp.Or(cmp.Compare(b.present().Blocking, a.present().Blocking), cmp.Compare(b.present().Total, a.present().Total),
+			cmp.Compare(strings.ToLower(a.Repository.String()), strings.ToLower(b.Repository.String())))
+	})
 	return found, nil
 }
 

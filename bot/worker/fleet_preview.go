@@ -109,8 +109,11 @@ func (o *fleetPreview) turn(ctx context.Context) error {
 	if o.of = digest(o.Version, o.state.MergeBase, o.head, demand); strange {
 		o.of = digest(o.of, "fork")
 	}
-	if wanted, err := o.openPreview(ctx); err != nil || !wanted {
+	if wanted, err := o.open(ctx); err != nil || !wanted {
 		return err
+	}
+	if !o.required && o.known == (forge.RunID{Digest: o.of}).Outcome() { // the check run that exists is complete
+		return o.task.Ledger.SetText(ctx, store.Note, "")
 	}
 	if o.task.exhausted() {
 		return o.giveUp(ctx)
@@ -152,17 +155,6 @@ func (o *fleetPreview) concerns(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("reading the changes of the rules: %w", err)
 	}
 	return slices.ContainsFunc(paths, mayHoldRules), nil
-}
-
-// openPreview finds or creates the check run; false if the existing one is complete.
-func (o *fleetPreview) openPreview(ctx context.Context) (wanted bool, _ error) {
-	if wanted, err := o.open(ctx); err != nil || !wanted {
-		return false, err
-	}
-	if !o.required && o.known == (forge.RunID{Digest: o.of}).Outcome() {
-		return false, o.task.Ledger.SetText(ctx, store.Note, "")
-	}
-	return true, nil
 }
 
 // previewAll checks repositories until the turn is over; done is true when none is left.

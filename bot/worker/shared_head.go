@@ -131,8 +131,14 @@ func (c *headRun) share(ctx context.Context, s *sharedHead) error {
 	if result != "" {
 		return nil
 	}
-	for _, subject := range about {
-		if err := c.checkMissing(ctx, subject); err != nil {
+	for _, subject := range about { // the queue has at most one job for each
+		key, err := c.task.Key.Of(subject)
+		if err != nil {
+			return err
+		}
+		message := c.task.following(c.Now())
+		message.Missing = true
+		if err := c.Jobs.Publish(ctx, key, message, ""); err != nil {
 			return err
 		}
 	}
@@ -145,15 +151,4 @@ func nameOf(s forge.Target) string {
 		return "the merge group"
 	}
 	return fmt.Sprintf("#%d", s.Number)
-}
-
-// checkMissing stores a job for a subject without a result, unless one is stored already.
-func (c *headRun) checkMissing(ctx context.Context, s forge.Target) error {
-	key, err := c.task.Key.Of(s)
-	if err != nil {
-		return err
-	}
-	message := c.task.following(c.Now())
-	message.Missing = true
-	return c.Jobs.Publish(ctx, key, message, "")
 }

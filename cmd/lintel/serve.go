@@ -311,7 +311,8 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 	metrics.WatchBudgets(app.client.Budgets)
 	app.client.ShareWith(jobs.Processes)
 	metrics.WatchDisk(kept.sizes)
-	metrics.SetBuild(version())
+	build := version()
+	metrics.SetBuild(build)
 	hook := github.WebhookConfig{Secret: app.secret, Queue: jobs, Revoked: guard.Revoke, Serves: o.serves,
 		Unserved: metrics.Unserved, Log: log}
 	if shown != nil {
@@ -335,7 +336,8 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *store.Qu
 			Pace:           app.client, Patience: patience,
 			Fitness: &worker.Fitness{Folders: map[string]string{"LINTEL_DATA_DIR": dataDir, "LINTEL_DATA_DIR/mirrors": repositories,
 				"LINTEL_DATA_DIR/cache": cache, "LINTEL_DATA_DIR/sources": filepath.Join(dataDir, "sources"), "TMPDIR": os.TempDir()}},
-			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
+			Version: fmt.Sprintf("%s %s %t", build.Number, build.Commit, build.Modified),
+			Now:     time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},
 	}
@@ -354,12 +356,6 @@ func runnable(executable string) error {
 		err = errors.New("the program is not executable")
 	}
 	return err
-}
-
-// engineVersion identifies the build; previews of another build are created again.
-func engineVersion() string {
-	b := version()
-	return fmt.Sprintf("%s %s %t", b.Number, b.Commit, b.Modified)
 }
 
 // size is a number of bytes as a flag: 1048576, 512MiB, 2GiB.

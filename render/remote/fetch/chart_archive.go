@@ -21,11 +21,6 @@ type ChartLimits struct {
 	Files            int
 }
 
-// DefaultChartLimits returns Helm's own limits where Helm has one.
-func DefaultChartLimits() ChartLimits {
-	return ChartLimits{Packed: 10 << 20, Unpacked: 100 << 20, Files: 10_000}
-}
-
 const (
 	maxName  = 1024
 	maxDepth = 64

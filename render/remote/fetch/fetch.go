@@ -310,7 +310,7 @@ type Options struct {
 	// zero time: no deadline.
 	Deadline time.Time
 
-	Charts ChartLimits // the zero value: DefaultChartLimits()
+	Charts ChartLimits // the zero value: Helm's own where Helm has one
 	MaxGit int64       // limit of one fetch of git, in bytes; 0: 1 GiB
 	Web    WebOptions
 }
@@ -346,9 +346,7 @@ func New(o Options) (*Fetcher, error) {
 	}
 	o.Fresh, o.Timeout = cmp.Or(o.Fresh, defaultFresh), cmp.Or(o.Timeout, defaultTimeout)
 	o.MaxGit = cmp.Or(o.MaxGit, defaultMaxGit)
-	if o.Charts == (ChartLimits{}) {
-		o.Charts = DefaultChartLimits()
-	}
+	o.Charts = cmp.Or(o.Charts, ChartLimits{Packed: 10 << 20, Unpacked: 100 << 20, Files: 10_000})
 	return &Fetcher{o: o, store: o.Store, web: newWeb(o.Policy, o.Web), unpacking: make(chan struct{}, 2)}, nil
 }
 
