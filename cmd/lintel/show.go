@@ -33,6 +33,52 @@ func (o *showOptions) flags(cmd *cobra.Command) {
 	o.sources.flags(cmd)
 }
 
+func newRootsCommand() *cobra.Command {
+	var o showOptions
+	cmd := newCommand("roots", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
+		return runShow(cmd, o, report.Query{Show: report.ShowRoots})
+	})
+	o.flags(cmd)
+	addOutputFlag[[]report.ListedRoot](cmd, &o.output)
+	return cmd
+}
+
+func newRenderCommand() *cobra.Command {
+	var o showOptions
+	cmd := newCommand("render", between(1, 1), func(cmd *cobra.Command, args []string) error {
+		return runShow(cmd, o, report.Query{Show: report.ShowObjects, Root: report.RootName{Name: args[0]}})
+	})
+	o.flags(cmd)
+	addOutputFlag[[]report.Object](cmd, &o.output)
+	return cmd
+}
+
+func newBlameCommand() *cobra.Command {
+	var o showOptions
+	var as, color string
+	var chain bool
+	cmd := newCommand("blame", between(0, 1), func(cmd *cobra.Command, args []string) error {
+		options := outputOptions(color)
+		q := report.Query{Show: report.ShowPlaces, As: as, Chain: chain, Color: options.Color, Width: options.Width}
+		if len(args) == 0 {
+			q.Show = report.ShowNames
+			o.output = "text"
+		} else {
+			q.Root.Name = args[0]
+		}
+		return runShow(cmd, o, q)
+	})
+	o.flags(cmd)
+	addOutputFlag[[]report.BlamedResource](cmd, &o.output)
+	addColorFlag(cmd, &color, "color the text by file")
+	f := cmd.Flags()
+	f.StringVar(&as, "as", "",
+		"render the root as the Argo CD Application or Flux Kustomization with this name deploys it")
+	f.BoolVar(&chain, "chain", false, "print the replaced values below each line")
+	f.Lookup("color").NoOptDefVal = "always"
+	return cmd
+}
+
 // runShow asks a sandbox what a tree deploys, and prints the answer.
 func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 	ctx := cmd.Context()
