@@ -258,124 +258,72 @@ func quote(s string) string {
 
 // cutIndex returns the lines of each version of a chart.
 func cutIndex(index []byte, name string) (items [][]byte, err error) {
-	c := indexCutter{name: name, at: -1}
+	names := []string{name, `"` + name + `"`, "'" + name + "'"}
+	api, seen, found := false, false, 0 // "apiVersion:", "entries:", and how often the chart occurred
+	inside, mine := false, false        // whether the current line is below "entries:", and part of the chart
+	at := -1                            // the indentation of the keys below entries; -1: not known yet
+	dash := -1                          // that of the chart's items; likewise
+lines:
 	for line := range bytes.Lines(index) {
-		if err := c.line(line); err != nil {
-			return nil, err
+		text := bytes.TrimLeft(line, " ")
+		indent := len(line) - len(text)
+		text = bytes.TrimRight(text, " \t\r\n")
+		comment := len(text) == 0 || text[0] == '#'
+		item := bytes.HasPrefix(text, []byte("- ")) || string(text) == "-"
+		if inside && at < 0 && indent > 0 && !comment {
+			at = indent
 		}
-		if c.done {
-			break
+		switch {
+		case comment && (!mine || indent <= at || dash < 0):
+		case indent == 0 && (bytes.HasPrefix(text, []byte("---")) || text[0] == '%'):
+			if seen {
+				break lines
+			}
+		case indent == 0:
+			key, noValue, ok := cutKey(text)
+			first := key == "entries" && !seen && noValue
+			if !ok || key == "entries" && !first {
+				return nil, errLayout
+			}
+			api, seen, inside, mine = api || key == "apiVersion", seen || first, first, false
+		case !inside:
+		case indent < at:
+			return nil, errLayout
+		case indent == at && !item:
+			key, noValue, ok := cutKey(text)
+			if mine = slices.Contains(names, key); !ok || key == "" || mine && !noValue {
+				return nil, errLayout
+			}
+			if mine {
+				found++
+				continue
+			}
+		case mine && item && (dash < 0 || indent == dash):
+			dash = indent
+			items = append(items, nil)
+		case mine && dash < 0:
+			return nil, errLayout
+		}
+		if n := len(items); mine && n > 0 {
+			items[n-1] = append(items[n-1], line...)
 		}
 	}
 	switch {
-	case !c.seen:
+	case !seen:
 		return nil, errLayout
-	case !c.api:
+	case !api:
 		return nil, errNoIndex
-	case c.found == 0:
+	case found == 0:
 		return nil, noChart(name)
-	case c.found > 1:
+	case found > 1:
 		return nil, broken("the index of the chart repository has the chart %s twice", quote(name))
 	}
-	return c.items, nil
+	return items, nil
 }
 
-// indexCutter reads an index line by line.
-type indexCutter struct {
-	name              string
-	seen, api, inside bool // saw "entries:"; saw "apiVersion:"; is below "entries:"
-	at                int  // the indentation of the keys below entries; -1: not known yet
-	found             int  // how often the chart occurred
-	mine              bool // the current line is part of the chart
-	dash              int  // the indentation of its items
-	items             [][]byte
-	done              bool
-}
-
-func (c *indexCutter) line(line []byte) error {
-	text := bytes.TrimLeft(line, " ")
-	indent := len(line) - len(text)
-	text = bytes.TrimRight(text, " \t\r\n")
-	if len(text) == 0 || (text[0] == '#' && !c.mine) {
-		c.add(line)
-		return nil
-	}
-	dash := text[0] == '-' && (len(text) == 1 || text[1] == ' ')
-	switch {
-	case indent == 0:
-		return c.top(text)
-	case !c.inside:
-		return nil
-	case c.at < 0:
-		c.at = indent
-	}
-	switch {
-	case indent < c.at:
-		return errLayout
-	case indent == c.at && !dash:
-		return c.key(text)
-	case !c.mine:
-		return nil
-	case dash && (len(c.items) == 0 || indent == c.dash):
-		c.dash = indent
-		c.items = append(c.items, slices.Clone(line))
-		return nil
-	case len(c.items) == 0 && text[0] != '#':
-		return errLayout
-	}
-	c.add(line)
-	return nil
-}
-
-// top reads a line without indentation.
-func (c *indexCutter) top(text []byte) error {
-	if bytes.HasPrefix(text, []byte("---")) || bytes.HasPrefix(text, []byte("%")) {
-		c.done = c.seen
-		return nil
-	}
-	c.inside, c.mine = false, false
-	key, value, ok := bytes.Cut(text, []byte(":"))
-	switch {
-	case !ok:
-		return errLayout
-	case string(key) == "apiVersion":
-		c.api = true
-	case string(key) == "entries":
-		if c.seen || !hasNoValue(value) {
-			return errLayout
-		}
-		c.seen, c.inside = true, true
-	}
-	return nil
-}
-
-// key reads a line with the name of a chart.
-func (c *indexCutter) key(text []byte) error {
-	key, value, ok := bytes.Cut(text, []byte(":"))
-	if !ok || len(key) == 0 {
-		return errLayout
-	}
-	name := string(key)
-	if q := name[0]; (q == '"' || q == '\'') && len(name) > 2 && name[len(name)-1] == q {
-		name = name[1 : len(name)-1]
-	}
-	if c.mine = name == c.name; c.mine {
-		if !hasNoValue(value) {
-			return errLayout
-		}
-		c.found++
-	}
-	return nil
-}
-
-// hasNoValue reports whether nothing follows a key on its line.
-func hasNoValue(value []byte) bool {
-	value = bytes.TrimSpace(value)
-	return len(value) == 0 || value[0] == '#'
-}
-
-func (c *indexCutter) add(line []byte) {
-	if n := len(c.items); c.mine && n > 0 {
-		c.items[n-1] = append(c.items[n-1], line...)
-	}
+// cutKey returns the key of a line, and whether nothing follows it there; ok is false for a line without one.
+func cutKey(line []byte) (key string, noValue, ok bool) {
+	before, after, ok := bytes.Cut(line, []byte(":"))
+	after = bytes.TrimSpace(after)
+	return string(before), len(after) == 0 || after[0] == '#', ok
 }
