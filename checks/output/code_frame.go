@@ -43,12 +43,13 @@ func frame(excerpt map[int]string, s span, width int, p painter) []string {
 	single := s.startLine == s.endLine
 	marked := cells(excerpt[s.startLine])
 	from, to := 0, len(marked)
-	switch hidden := hiddenAt(excerpt[s.startLine]); {
-	case !single || s.start == 0, hidden >= 0 && hidden < s.start-1: // or the file was edited, so the columns no longer match
+	before, _, masked := strings.Cut(excerpt[s.startLine], report.Hidden)
+	switch hidden := utf8.RuneCountInString(before); {
+	case !single || s.start == 0, masked && hidden < s.start-1: // or the file was edited, so the columns no longer match
 		for from < to && strings.TrimSpace(marked[from].text) == "" {
 			from++
 		}
-	case hidden == s.start-1:
+	case masked && hidden == s.start-1:
 		from, to = hidden, hidden+len(report.Hidden)
 	default:
 		from = min(s.start-1, len(marked))
@@ -87,15 +88,6 @@ func frame(excerpt map[int]string, s span, width int, p painter) []string {
 	return out
 }
 
-// hiddenAt returns the column of the first mask in a line; -1 if there is none.
-func hiddenAt(line string) int {
-	i := strings.Index(line, report.Hidden)
-	if i < 0 {
-		return -1
-	}
-	return utf8.RuneCountInString(line[:i])
-}
-
 // cell is one character of a source line as it is shown.
 type cell struct {
 	text  string
@@ -106,25 +98,19 @@ type cell struct {
 // are escaped.
 func cells(s string) []cell {
 	var out []cell
-	column := 0
+	column, special := 0, map[rune]string{'\n': ""}
 	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		c := cell{text: s[i : i+n], width: runeWidth(r)}
-		switch {
-		case r == utf8.RuneError && n == 1:
-			c.text = fmt.Sprintf(`\x%02x`, s[i])
-			c.width = len(c.text)
-		case r == '\t':
-			c.width = 4 - column%4
-			c.text = strings.Repeat(" ", c.width)
-		case r == '\r' && i == len(s)-1, r == '\n':
-			c = cell{}
-		case hostile(r):
-			c.text = escape(r)
-			c.width = len(c.text)
+		_, n := utf8.DecodeRuneInString(s[i:])
+		if s[i] == '\t' {
+			special['\t'] = "    "[column%4:]
 		}
-		out = append(out, c)
-		column += c.width
+		text := "" // of a carriage return at the end
+		if s[i:] != "\r" {
+			text = clean(s[i:i+n], special)
+		}
+		width := textWidth(text)
+		out = append(out, cell{text, width})
+		column += width
 		i += n
 	}
 	return out
