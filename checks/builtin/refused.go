@@ -180,6 +180,7 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 		v.Pointer += unselected(s.Object, v.Pointer)
 		said.Refused[i] = contradicting(v, old, s.applied(s.Resource), look)
 	}
+	said.Refused = append(said.Refused, f.incomplete(ctx, s)...)
 	switch {
 	case said.Failed:
 		f.unusable.Store(cmp.Or(s.rendered, s.Resource), "Kubernetes' own validation crashed on it")
@@ -197,6 +198,20 @@ func (f *apiFacts) ask(ctx context.Context, s Deployed) apiserver.Answer {
 		})
 	}
 	return said
+}
+
+// incomplete finds what the definitions of Argo CD and Flux refuse of their objects. Where nothing is known to deploy the object,
+// something else may complete it.
+func (f *apiFacts) incomplete(ctx context.Context, s Deployed) []schema.Violation {
+	by, known := f.cluster.(interface{ IsDeployed(roots.Root) bool })
+	if group := admission.IdentityOf(s.Object).Group; group != "argoproj.io" && !strings.HasSuffix(group, ".fluxcd.io") ||
+		!known || !by.IsDeployed(s.Root) {
+		return nil
+	}
+	rejected := destinations(ctx, s)
+	return slices.DeleteFunc(f.Schemas.Required(ctx, s.applied(s.Resource)), func(v schema.Violation) bool {
+		return slices.ContainsFunc(rejected, func(r Violation) bool { return r.Pointer == v.Pointer })
+	})
 }
 
 // changed returns the pointer of the first difference of two values, "" where they are the same or one is missing.

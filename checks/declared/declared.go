@@ -110,6 +110,9 @@ func (d *Objects) AppliesOnServer(root roots.Root, object map[string]any) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(by *deploy.Deployment) bool { return !by.AppliesOnServer(object) })
 }
 
+// IsDeployed reports whether a live object deploys a root.
+func (d *Objects) IsDeployed(root roots.Root) bool { return d.set.IsPlaced(root) }
+
 // AppliesOnClient reports whether something that deploys a root sends an object of it as "kubectl apply" does.
 func (d *Objects) AppliesOnClient(root roots.Root, object map[string]any) bool {
 	return slices.ContainsFunc(d.set.Deployers(root), func(by *deploy.Deployment) bool { return by.AppliesOnClient(object) })

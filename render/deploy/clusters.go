@@ -31,6 +31,9 @@ func (s *Set) Placement(root roots.Root) Placement {
 	})
 }
 
+// IsPlaced reports whether an object that is deployed itself deploys a root.
+func (s *Set) IsPlaced(root roots.Root) bool { return len(s.liveDeployers(root)) > 0 }
+
 // liveDeployers lists the deployments of a root whose objects are deployed themselves.
 func (s *Set) liveDeployers(root roots.Root) []*Deployment {
 	return slices.DeleteFunc(s.Deployers(root), func(one *Deployment) bool { return !s.found().isLive(one) })

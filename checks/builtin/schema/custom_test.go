@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,5 +87,34 @@ func TestLookFindsWhatTheDefinitionRefuses(t *testing.T) {
 	}
 	if found, err := d.look(t.Context(), "example.com", "v1", map[string]any{"kind": "Other"}, nil); len(found) != 0 || err != nil {
 		t.Errorf("a kind that nobody defines: %v, %v", found, err)
+	}
+}
+
+func TestControllersRequireFields(t *testing.T) {
+	none := func(context.Context, string, string, string) []map[string]any { return nil }
+	s := Compile("", none)
+	for key, of := range controllers().kinds {
+		for version := range of.serves {
+			object := map[string]any{"apiVersion": key.group + "/" + version, "kind": key.name, "spec": "text"}
+			found := s.Required(t.Context(), object)
+			if len(found) != 1 || found[0].Pointer != "/spec" {
+				t.Errorf("%s of %s: got %v", key.name, version, found)
+			}
+		}
+	}
+	object := parsed(t, `
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+spec: {chartRef: {kind: OCIRepository, name: web}, chart: {spec: {chart: web}}, interval: "${often}", timeout: 1}`)
+	var got []string
+	for _, v := range s.Required(t.Context(), object) {
+		got = append(got, v.Pointer)
+	}
+	if want := []string{"/spec/chart/spec/sourceRef", "/spec/timeout"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	object["apiVersion"] = "helm.toolkit.fluxcd.io/v3"
+	if found := s.Required(t.Context(), object); found != nil {
+		t.Errorf("got %v of a version that is not known", found)
 	}
 }
