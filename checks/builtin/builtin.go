@@ -196,6 +196,7 @@ func always(f *apiFacts) []Check {
 		}
 		return list
 	}
+	rejects.Removed = f.projectGoes
 	return []Check{
 		fails(render.Unprintable, "high"),
 		fails(render.EmbeddedItems, "high"),

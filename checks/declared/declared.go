@@ -113,6 +113,9 @@ func (d *Objects) AppliesOnServer(root roots.Root, object map[string]any) bool {
 // IsDeployed reports whether a live object deploys a root.
 func (d *Objects) IsDeployed(root roots.Root) bool { return d.set.IsPlaced(root) }
 
+// Deployers lists what deploys a root.
+func (d *Objects) Deployers(root roots.Root) []*deploy.Deployment { return d.set.Deployers(root) }
+
 // AppliesOnClient reports whether something that deploys a root sends an object of it as "kubectl apply" does.
 func (d *Objects) AppliesOnClient(root roots.Root, object map[string]any) bool {
 	return slices.ContainsFunc(d.set.Deployers(root), func(by *deploy.Deployment) bool { return by.AppliesOnClient(object) })
