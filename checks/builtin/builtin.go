@@ -192,17 +192,28 @@ func always(f *apiFacts) []Check {
 	rejects.Violations = func(ctx context.Context, s Deployed) []Violation {
 		list := append(rendered(ctx, s), destinations(ctx, s)...)
 		if f != nil {
-			list = append(list, f.violations(ctx, unpermitted, s)...)
+			list = slices.Concat(list, f.violations(ctx, unpermitted, s), f.violations(ctx, circular, s))
 		}
 		return list
 	}
-	rejects.Removed = f.projectGoes
+	rejects.Removed = func(ctx context.Context, s Deployed) []Violation {
+		return append(f.projectGoes(ctx, s), f.referenceGoes(ctx, s)...)
+	}
+	advice := issueCheck(render.ControllerSuspicious, Info{string(render.ControllerSuspicious), "low", engine.Fail, false})
+	advised := advice.Violations
+	advice.Violations = func(ctx context.Context, s Deployed) []Violation {
+		list := advised(ctx, s)
+		if f != nil {
+			list = append(list, f.violations(ctx, undeclared, s)...)
+		}
+		return list
+	}
 	return []Check{
 		fails(render.Unprintable, "high"),
 		fails(render.EmbeddedItems, "high"),
 		rejects,
 		issueCheck(render.ControllerUnknown, Info{string(render.ControllerUnknown), "medium", engine.Unknown, false}),
-		issueCheck(render.ControllerSuspicious, Info{string(render.ControllerSuspicious), "low", engine.Fail, false}),
+		advice,
 		fails(deploys, "high"),
 	}
 }
