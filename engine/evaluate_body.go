@@ -65,7 +65,10 @@ func (f *frame) patterns(p *patterns) (out []*pattern.Pattern, failed verdict) {
 func (f *frame) pattern(p *pattern.Pattern, subject any) verdict {
 	out := p.Match(subject)
 	f.logPattern(explain.Pattern, "", out)
+	err := f.onlyLive(p, subject)
 	switch {
+	case err != nil && out.Verdict != pattern.Fail:
+		return broken("the pattern cannot be decided", err)
 	case out.Verdict == pattern.Pass:
 		return verdict{outcome: Pass, message: fmt.Sprintf("validation rule '%s' passed.", f.rule.name)}
 	case out.Verdict == pattern.Skip:
@@ -75,6 +78,21 @@ func (f *frame) pattern(p *pattern.Pattern, subject any) verdict {
 	}
 	f.explain(p, subject)
 	return failed(f.patternMessage("failed at path "+out.Path), f.place(out.Fields))
+}
+
+// onlyLive returns the error for a pattern that asks with an anchor for a field which only the existing object has. What else
+// such a pattern finds wrong stays wrong.
+func (f *frame) onlyLive(p *pattern.Pattern, subject any) error {
+	object, ok := subject.(map[string]any)
+	if !ok || f.scoped != nil || !f.request.Exists(object) {
+		return nil
+	}
+	for parent, field := range admission.OnlyLive(object, f.request.OldObject) {
+		if p.AsksWithAnchor(parent, field) {
+			return admission.NeedsLive(field)
+		}
+	}
+	return nil
 }
 
 // patternMessage returns the message for a pattern that did not match, in Kyverno's form.
@@ -101,10 +119,15 @@ func (f *frame) anyPattern(patterns []*pattern.Pattern, subject any) verdict {
 	var failures, skips []string
 	var fields []string
 	nearest := 0
+	var live error
 	for i, p := range patterns {
 		out := p.Match(subject)
 		if f.log.On() {
 			f.logPattern(explain.AnyPattern, fmt.Sprint("/", i), out)
+		}
+		if err := f.onlyLive(p, subject); err != nil && out.Verdict != pattern.Fail {
+			live = err
+			continue
 		}
 		switch {
 		case out.Verdict == pattern.Pass:
@@ -123,6 +146,8 @@ func (f *frame) anyPattern(patterns []*pattern.Pattern, subject any) verdict {
 		}
 	}
 	switch {
+	case live != nil:
+		return broken("the pattern cannot be decided", live)
 	case len(failures) > 0:
 		f.explain(patterns[nearest], subject, patterns...)
 	case len(skips) > 0:

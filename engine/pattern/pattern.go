@@ -84,3 +84,20 @@ func (p *Pattern) Match(resource any) Outcome {
 		return Outcome{Verdict: Skip, Message: r.text}
 	}
 }
+
+// AsksWithAnchor reports whether an anchor asks for a field of the resource, or with a parent, of a map in it: where the field is
+// absent, the pattern takes it as it is.
+func (p *Pattern) AsksWithAnchor(parent, field string) bool {
+	nodes := []*node{p.root}
+	if parent != "" {
+		nodes = nil
+		for _, e := range slices.Concat(p.root.anchors, p.root.fields) {
+			if e.name == parent && e.value != nil {
+				nodes = append(nodes, e.value)
+			}
+		}
+	}
+	return slices.ContainsFunc(nodes, func(n *node) bool {
+		return slices.ContainsFunc(slices.Concat(n.anchors, n.fields), func(e entry) bool { return e.anchor != anchorNone && e.name == field })
+	})
+}
