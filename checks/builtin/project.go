@@ -51,16 +51,17 @@ func (f *apiFacts) projectOf(ctx context.Context, app map[string]any, at string)
 	if !ok {
 		return nil
 	}
-	settings, _ := f.cluster.Get(kinds.AskFor(ctx, ""), "", "ConfigMap", namespace, "argocd-cm")
+	settings, _ := f.cluster.Get(declared.Quiet(kinds.AskFor(ctx, "")), "", "ConfigMap", namespace, "argocd-cm")
 	if textAt(settings, "/data/globalProjects") != "" {
 		return nil // these may permit more
 	}
 	return project
 }
 
-// atHand returns a context for look-ups about an object of a root that search no releases, so that no source is fetched for them.
+// atHand returns a context for look-ups about an object of a root that search no releases, so that no source is fetched for them,
+// and that report nothing that they cannot see.
 func atHand(ctx context.Context, root roots.Root) context.Context {
-	return kinds.AskFor(declared.Cautious(declared.Unrecorded(ctx), root), "")
+	return declared.Quiet(kinds.AskFor(declared.Cautious(declared.Unrecorded(ctx), root), ""))
 }
 
 // forbidden returns the sources and the destination of an Application that its project does not permit.
@@ -120,7 +121,7 @@ func (f *apiFacts) projectGoes(ctx context.Context, s Deployed) []Violation {
 		return nil
 	}
 	now, lookups := declared.For(declared.Unrecorded(ctx), s.Root)
-	now = kinds.AskFor(now, "")
+	now = declared.Quiet(kinds.AskFor(now, ""))
 	if _, declares := f.cluster.Get(now, id.Group, id.Kind, id.Namespace, id.Name); declares || lookups.Unknown() {
 		return nil // another root declares it, or a source that is not rendered may
 	}
@@ -133,7 +134,7 @@ func (f *apiFacts) projectGoes(ctx context.Context, s Deployed) []Violation {
 // staying lists the Applications of a project that the change leaves as they are.
 func (f *apiFacts) staying(ctx context.Context, s Deployed, project admission.Identity) (list []admission.Object) {
 	_, lookups := declared.For(declared.Unrecorded(ctx), s.Root)
-	before := kinds.AskFor(lookups.Before(ctx), "")
+	before := declared.Quiet(kinds.AskFor(lookups.Before(ctx), ""))
 	for _, app := range f.cluster.List(atHand(ctx, s.Root), argo, "Application", project.Namespace) {
 		was, had := f.cluster.Get(before, argo, "Application", project.Namespace, admission.IdentityOf(app).Name)
 		if had && cmp.Or(textAt(app, "/spec/project"), "default") == project.Name && reflect.DeepEqual(was["spec"], app["spec"]) {

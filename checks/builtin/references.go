@@ -67,7 +67,7 @@ func undeclared(ctx context.Context, f *apiFacts, s Deployed) (list []schema.Vio
 // lacks reports whether certainly nothing of the repository declares an object in the cluster of a root.
 func (f *apiFacts) lacks(ctx context.Context, root roots.Root, id admission.Identity) bool {
 	ctx, lookups := declared.For(declared.Unrecorded(ctx), root)
-	_, there := declared.Find(f.cluster.List(kinds.AskFor(ctx, ""), id.Group, id.Kind, id.Namespace), id.Namespace, id.Name)
+	_, there := declared.Find(f.cluster.List(declared.Quiet(kinds.AskFor(ctx, "")), id.Group, id.Kind, id.Namespace), id.Namespace, id.Name)
 	if by, ok := f.cluster.(seeing); ok && !there {
 		_, there = declared.Find(by.Seen(id.Group, id.Kind), id.Namespace, id.Name)
 	}

@@ -70,6 +70,12 @@ func Unrecorded(ctx context.Context) context.Context {
 	return out
 }
 
+// Quiet returns a context whose look-ups do not report the roots that they cannot see: what is asked says nothing where
+// something is not known.
+func Quiet(ctx context.Context) context.Context { return context.WithValue(ctx, quietKey{}, true) }
+
+type quietKey struct{}
+
 // unnoted is a context without values.
 type unnoted struct{ context.Context }
 

@@ -175,6 +175,7 @@ type table struct {
 	asked       map[wanted]bool        // searches so far; the zero value stands for all objects
 	named       []entry                // of the settings' files
 	list        []entry                // in the order of the roots, then those of the settings' files
+	unseen      []Blind                // not reported yet, see Quiet
 }
 
 // all returns the declared objects of a kind in the order of the roots, those of the settings' files last. It may
@@ -195,6 +196,12 @@ func (d *Objects) all(ctx context.Context, group, kind string, w wanted) []entry
 	}
 	if !t.asked[wanted{}] && !t.asked[w] {
 		d.look(ctx, t, w)
+	}
+	if ctx.Value(quietKey{}) == nil {
+		for _, b := range t.unseen {
+			d.warn(b.Root, b.Why)
+		}
+		t.unseen = nil
 	}
 	return t.list
 }
@@ -267,7 +274,7 @@ func (d *Objects) look(ctx context.Context, t *table, w wanted) {
 		d.hide(t.looked[root])
 		for _, e := range d.unseen[root] {
 			if found.Last.IsZero() {
-				d.warn(root, e)
+				t.unseen = append(t.unseen, Blind{root, e})
 			}
 		}
 	})

@@ -141,6 +141,9 @@ func TestBlindListsRootsThatDoNotRender(t *testing.T) {
 	d, _ := objects(t, repository+"-- broken/kustomization.yaml --\nresources: [cm.yaml, gone.yaml]\n"+
 		"-- broken/cm.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: seen}\n")
 	d.List(t.Context(), "", "Service", "")
+	if _, ok := d.Get(declared.Quiet(t.Context()), "", "ConfigMap", "", "seen"); !ok {
+		t.Error("a quiet look-up finds nothing")
+	}
 	if w := d.Blind(); len(w) > 0 {
 		t.Errorf("nobody asked: %v", w)
 	}
