@@ -275,7 +275,7 @@ func (l *lookups) of(object report.Resource) []report.Exception {
 // the change edits for it, since each may have another owner.
 func (l *lookups) waiting(p *diff.Pair, object report.Resource) (list []report.Exception) {
 	own := p.Resource().Origin("")
-	files, differing := l.filesOf(p)
+	files, differing, taken := l.filesOf(p)
 	changed := func(among map[string]bool) (list []report.File) {
 		for path := range among {
 			if l.trees.Changed(path) {
@@ -286,13 +286,14 @@ func (l *lookups) waiting(p *diff.Pair, object report.Resource) (list []report.E
 		return list
 	}
 	with, places := changed(files), changed(differing)
-	if len(places) == 0 && !l.trees.Changed(own.Path) { // what takes a field or the object away has no place
+	if taken || len(places) == 0 && !l.trees.Changed(own.Path) { // what takes a field or the object away has no place
 		rest := report.Kept(with, func(f report.File) bool {
 			return !slices.ContainsFunc(l.pairs.list, func(q *diff.Pair) bool { return q.Root == p.Root && q.Resource().Origin("").Path == f.Path })
 		})
-		if places = rest; len(rest) == 0 {
-			places = with
+		if len(rest)+len(places) == 0 {
+			rest = with
 		}
+		places = report.Union(places, rest)
 	}
 	if len(places) == 0 {
 		places = []report.File{{Path: own.Path, Blob: l.trees.Head.Blob(own.Path)}}
@@ -325,8 +326,9 @@ func (l *lookups) waiting(p *diff.Pair, object report.Resource) (list []report.E
 	return list
 }
 
-// filesOf returns the files that may decide about a pair, and those of the values that differ between its sides.
-func (l *lookups) filesOf(p *diff.Pair) (all, differing map[string]bool) {
+// filesOf returns the files that may decide about a pair, and those of the values that differ between its sides. taken says that
+// a value is there no more: its own file may be edited in another way.
+func (l *lookups) filesOf(p *diff.Pair) (all, differing map[string]bool, taken bool) {
 	all, differing = map[string]bool{}, map[string]bool{}
 	for _, sides := range [][2]*render.Resource{{p.New, p.Old}, {p.Old, p.New}} {
 		side, other := sides[0], sides[1]
@@ -341,6 +343,7 @@ func (l *lookups) filesOf(p *diff.Pair) (all, differing map[string]bool) {
 			for _, link := range o.Chain {
 				all[link.Path], differing[link.Path] = true, differing[link.Path] || is
 			}
+			taken = taken || is && side == p.Old && (other == nil || jsonpointer.At(map[string]any(other.Object), field.Pointer) == nil)
 		}
 	}
 	for path := range l.pairs.reads(p.Root) {
@@ -348,7 +351,7 @@ func (l *lookups) filesOf(p *diff.Pair) (all, differing map[string]bool) {
 	}
 	maps.Copy(all, diff.DeployedBy(l.trees.Head.Roots, p.Resource().Origin("").Path)) // it may take a field away
 	maps.DeleteFunc(differing, func(_ string, is bool) bool { return !is })
-	return all, differing
+	return all, differing, taken
 }
 
 // list describes the altered objects that blocking findings rely on. takes selects the findings; nil selects all.

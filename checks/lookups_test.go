@@ -202,6 +202,12 @@ func TestLookedUpObjectsWaitForEachFileThatChangesThem(t *testing.T) {
 			head: map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "ops/cm.yaml": "# x\n" + configMap("red"),
 				"up/kustomization.yaml": kustomization("resources: [../ops]\n" + patch)},
 			waits: []string{"ops/cm.yaml ConfigMap ops/allowed", "up/kustomization.yaml ConfigMap ops/allowed"}},
+		{name: "a patch takes a label away, and its own file changes", base: map[string]string{"ops/ns.yaml": namespaceOf("shop", "restricted"),
+			"ops/kustomization.yaml": kustomization("resources: [ns.yaml]\n"), "ops/cm.yaml": configMap("red")},
+			head: map[string]string{"apps/pod.yaml": podOf("shop", "red", host), "ops/ns.yaml": "# x\n" + namespaceOf("shop", "restricted, other: y"),
+				"ops/kustomization.yaml": kustomization("resources: [ns.yaml]\npatches:\n- patch: '- {op: remove, path: /metadata/labels/level}'\n" +
+					"  target: {kind: Namespace}\n")},
+			waits: []string{"ops/kustomization.yaml Namespace shop", "ops/ns.yaml Namespace shop"}},
 		{name: "two roots declare it", base: map[string]string{"dev/cm.yaml": configMap("red"), "prod/cm.yaml": configMap("red")},
 			head: map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "dev/cm.yaml": configMap("blue"),
 				"prod/cm.yaml": configMap("blue")},

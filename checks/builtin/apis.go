@@ -20,6 +20,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/env"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -68,6 +69,8 @@ type apiFacts struct {
 	cluster  admission.Cluster
 	refuses  bool     // whether the check for objects that the API server rejects is on
 	unusable sync.Map // *render.Resource -> why it was not checked completely
+	listed   env.Memo[listKey, listed]
+	edges    env.Memo[rootID, []admission.Identity] // what objects of Flux depend on
 }
 
 // asOf returns the facts before the change where the look-ups of ctx are answered like that.

@@ -136,8 +136,11 @@ func (f *apiFacts) staying(ctx context.Context, s Deployed, project admission.Id
 	_, lookups := declared.For(declared.Unrecorded(ctx), s.Root)
 	before := declared.Quiet(kinds.AskFor(lookups.Before(ctx), ""))
 	for _, app := range f.cluster.List(atHand(ctx, s.Root), argo, "Application", project.Namespace) {
+		if cmp.Or(textAt(app, "/spec/project"), "default") != project.Name {
+			continue
+		}
 		was, had := f.cluster.Get(before, argo, "Application", project.Namespace, admission.IdentityOf(app).Name)
-		if had && cmp.Or(textAt(app, "/spec/project"), "default") == project.Name && reflect.DeepEqual(was["spec"], app["spec"]) {
+		if had && reflect.DeepEqual(was["spec"], app["spec"]) {
 			list = append(list, app)
 		}
 	}
@@ -160,8 +163,9 @@ func (f *apiFacts) unpermittedKind(ctx context.Context, s Deployed) []schema.Vio
 			continue
 		}
 		app, ok := f.cluster.Get(look, argo, one.Object.Kind, one.Object.Namespace, one.Object.Name)
-		if !ok || schema.FilledIn(textAt(app, at+"/project")) || strings.Contains(textAt(app, at+"/project"), "{{") {
-			continue
+		if !ok || schema.FilledIn(textAt(app, at+"/project")) || strings.Contains(textAt(app, at+"/project"), "{{") ||
+			textAt(app, "/spec/templatePatch") != "" || holdsKey(jsonpointer.At(app, "/spec/generators"), "template") {
+			continue // or the project of some that are generated is another
 		}
 		project := f.projectOf(look, app, at+"/project")
 		if project == nil {
@@ -169,15 +173,14 @@ func (f *apiFacts) unpermittedKind(ctx context.Context, s Deployed) []schema.Vio
 		}
 		name := admission.IdentityOf(project).Name
 		namespaced, known := kinds.Namespaced(id.Group, id.Kind)
-		if !known {
-			namespaced = !kinds.DefinedClusterScoped(look, f.cluster, id.Group, id.Kind)
-			known = !namespaced || id.Namespace != ""
+		if !known && kinds.DefinedClusterScoped(look, f.cluster, id.Group, id.Kind) {
+			namespaced, known = false, true
 		}
 		if !permitsKind(project, id, namespaced) && (known || !permitsKind(project, id, !namespaced)) {
 			return []schema.Violation{{Pointer: "/kind", Message: fmt.Sprintf("the project %s does not permit %s of %s%s",
 				name, id.Kind, cmp.Or(id.Group, "the core group"), notSynchronized)}}
 		}
-		if to := textAt(app, "/spec/destination/namespace"); at != "/spec" || !namespaced || id.Namespace == "" || id.Namespace == to ||
+		if to := textAt(app, "/spec/destination/namespace"); at != "/spec" || !namespaced || id.Namespace == "" || id.Namespace == to || mapAt(app, "/spec/destination") == nil ||
 			schema.FilledIn(jsonpointer.At(app, "/spec/destination")) || schema.FilledIn(id.Namespace) {
 			continue
 		}
@@ -190,6 +193,18 @@ func (f *apiFacts) unpermittedKind(ctx context.Context, s Deployed) []schema.Vio
 		}
 	}
 	return nil
+}
+
+// holdsKey reports whether any map in a value has a key.
+func holdsKey(v any, key string) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		_, has := v[key]
+		return has || slices.ContainsFunc(slices.Collect(maps.Values(v)), func(below any) bool { return holdsKey(below, key) })
+	case []any:
+		return slices.ContainsFunc(v, func(below any) bool { return holdsKey(below, key) })
+	}
+	return false
 }
 
 // permitsKind reports whether the lists of a project permit a kind. A project without a list of permitted kinds permits all that

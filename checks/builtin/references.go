@@ -25,9 +25,8 @@ type reference struct {
 
 const waits = "Flux does not reconcile %s until there is one"
 
-// references lists what an object of Flux depends on, and the ServiceAccount that Flux acts as
-// (https://fluxcd.io/flux/components/kustomize/kustomizations/#dependencies, #role-based-access-control). Names that others fill
-// in, and objects of other clusters, are left out.
+// references lists what an object of Flux depends on
+// (https://fluxcd.io/flux/components/kustomize/kustomizations/#dependencies). Names that others fill in are left out.
 func references(o admission.Object) (list []reference) {
 	id := admission.IdentityOf(o)
 	if id.Kind != "Kustomization" && id.Kind != "HelmRelease" || !strings.HasSuffix(id.Group, ".toolkit.fluxcd.io") ||
@@ -42,9 +41,6 @@ func references(o admission.Object) (list []reference) {
 	for i, on := range listAt(o, "/spec/dependsOn") {
 		add("/spec/dependsOn/"+strconv.Itoa(i)+"/name", admission.Identity{Group: id.Group, Kind: id.Kind,
 			Namespace: cmp.Or(textAt(on, "/namespace"), id.Namespace), Name: textAt(on, "/name")})
-	}
-	if name := textAt(o, "/spec/serviceAccountName"); name != "default" && jsonpointer.At(o, "/spec/kubeConfig") == nil {
-		add("/spec/serviceAccountName", admission.Identity{Kind: "ServiceAccount", Namespace: id.Namespace, Name: name})
 	}
 	return list
 }
@@ -64,43 +60,70 @@ func undeclared(ctx context.Context, f *apiFacts, s Deployed) (list []schema.Vio
 	return list
 }
 
-// lacks reports whether certainly nothing of the repository declares an object in the cluster of a root.
-func (f *apiFacts) lacks(ctx context.Context, root roots.Root, id admission.Identity) bool {
-	ctx, lookups := declared.For(declared.Unrecorded(ctx), root)
-	_, there := declared.Find(f.cluster.List(declared.Quiet(kinds.AskFor(ctx, "")), id.Group, id.Kind, id.Namespace), id.Namespace, id.Name)
-	if by, ok := f.cluster.(seeing); ok && !there {
-		_, there = declared.Find(by.Seen(id.Group, id.Kind), id.Namespace, id.Name)
-	}
-	return !there && !lookups.Unknown()
+// listed are the names of the objects of a kind that a root may refer to in a namespace.
+type listed struct {
+	names   map[string]bool
+	unknown bool // others may be there
 }
 
-// circular finds objects of Flux that depend on each other, so that Flux reconciles none of them.
-func circular(ctx context.Context, f *apiFacts, s Deployed) (list []schema.Violation) {
+// listKey is the key of listed.
+type listKey struct {
+	root                   roots.Root
+	group, kind, namespace string
+}
+
+// lacks reports whether certainly nothing of the repository declares an object in the cluster of a root.
+func (f *apiFacts) lacks(ctx context.Context, root roots.Root, id admission.Identity) bool {
+	one := f.listed.Get(listKey{root, id.Group, id.Kind, id.Namespace}, func() listed {
+		ctx, lookups := declared.For(declared.Unrecorded(ctx), root)
+		out := listed{names: map[string]bool{}}
+		list := f.cluster.List(declared.Quiet(kinds.AskFor(ctx, "")), id.Group, id.Kind, id.Namespace)
+		if by, ok := f.cluster.(seeing); ok {
+			list = slices.Concat(list, declared.In(by.Seen(id.Group, id.Kind), id.Namespace))
+		}
+		for _, o := range list {
+			out.names[admission.IdentityOf(o).Name] = true
+		}
+		out.unknown = lookups.Unknown()
+		return out
+	})
+	return !one.names[id.Name] && !one.unknown
+}
+
+// rootID is an object as an object of a root may refer to it.
+type rootID struct {
+	root roots.Root
+	id   admission.Identity
+}
+
+// circular finds that an object of Flux depends on itself, so that Flux reconciles neither it nor the others.
+func circular(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	if f.cluster == nil || s.Fragment() {
 		return nil
 	}
 	ctx = atHand(ctx, s.Root)
-	own := plain(admission.IdentityOf(s.Object))
+	own, seen := plain(admission.IdentityOf(s.Object)), map[admission.Identity]bool{}
 	for _, first := range references(s.Object) {
-		seen := map[admission.Identity]bool{}
 		for queue := []admission.Identity{first.to}; len(queue) > 0; queue = queue[1:] {
 			id := queue[0]
 			if id == own {
-				list = append(list, schema.Violation{Pointer: first.at, Message: fmt.Sprintf("the %s depends on itself by way of %s: Flux reconciles none of them",
-					own.Kind, first.to.Name)})
-				break
+				return []schema.Violation{{Pointer: first.at, Message: fmt.Sprintf("the %s depends on itself by way of %s: Flux reconciles none of them",
+					own.Kind, first.to.Name)}}
 			}
-			if seen[id] || id.Kind != own.Kind {
+			if seen[id] {
 				continue
 			}
 			seen[id] = true
-			on, _ := f.cluster.Get(ctx, id.Group, id.Kind, id.Namespace, id.Name)
-			for _, next := range references(on) {
-				queue = append(queue, next.to)
-			}
+			queue = append(queue, f.edges.Get(rootID{s.Root, id}, func() (list []admission.Identity) {
+				on, _ := f.cluster.Get(ctx, id.Group, id.Kind, id.Namespace, id.Name)
+				for _, next := range references(on) {
+					list = append(list, next.to)
+				}
+				return list
+			})...)
 		}
 	}
-	return list
+	return nil
 }
 
 // plain is an identity without the version.
@@ -109,22 +132,16 @@ func plain(id admission.Identity) admission.Identity {
 	return id
 }
 
-// referenceGoes finds that an object goes while objects of Flux refer to it.
+// referenceGoes finds that an object goes while objects of Flux depend on it.
 func (f *apiFacts) referenceGoes(ctx context.Context, s Deployed) []Violation {
 	id := plain(admission.IdentityOf(s.Old.Object))
-	of := []admission.Identity{{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}, {Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}}
-	if id.Kind != "ServiceAccount" || id.Group != "" {
-		of = slices.DeleteFunc(of, func(kind admission.Identity) bool { return kind.Kind != id.Kind || kind.Group != id.Group })
-	}
-	if f == nil || f.cluster == nil || len(of) == 0 || !f.lacks(ctx, s.Root, id) {
+	if f == nil || f.cluster == nil || id.Kind != "Kustomization" && id.Kind != "HelmRelease" || !strings.HasSuffix(id.Group, ".toolkit.fluxcd.io") ||
+		!f.lacks(ctx, s.Root, id) {
 		return nil
 	}
-	ctx = atHand(ctx, s.Root)
-	for _, kind := range of {
-		for _, o := range f.cluster.List(ctx, kind.Group, kind.Kind, "") {
-			if slices.ContainsFunc(references(o), func(r reference) bool { return r.to == id }) {
-				return []Violation{{"/metadata/name", fmt.Sprintf("%s %s still needs this %s: "+waits, kind.Kind, admission.IdentityOf(o).Name, id.Kind, "it")}}
-			}
+	for _, o := range f.cluster.List(atHand(ctx, s.Root), id.Group, id.Kind, "") {
+		if slices.ContainsFunc(references(o), func(r reference) bool { return r.to == id }) {
+			return []Violation{{"/metadata/name", fmt.Sprintf("%s %s still needs this %s: "+waits, id.Kind, admission.IdentityOf(o).Name, id.Kind, "it")}}
 		}
 	}
 	return nil

@@ -75,7 +75,7 @@ func Decide(in Input) *Decision {
 		}
 		for _, r := range in.Reviews {
 			verdict := r.State()
-			if verdict != report.Pending && r.Blob != "" && r.Of(e.Path, in.Blob(e.Path), in.Terms(e)) {
+			if verdict != report.Pending && r.Blob != "" && r.Path == e.Path && r.Of(e.Path, in.Blob(e.Path), in.Terms(e)) {
 				f = fate{state: verdict, by: r.By()}
 			}
 		}

@@ -23,6 +23,7 @@ type Introduced struct {
 
 	with  map[introduced][]report.File
 	heads []*Sources
+	terms map[string]map[string][]string // of the exceptions of a file, by id: see Terms
 }
 
 // introduced identifies one of these exceptions.
@@ -36,7 +37,7 @@ type introduced struct {
 // versions of the settings. They are in effect neither at the tip of the base branch nor where the head left it, by any
 // version.
 func Introduce(t *diff.Trees, heads []*Sources, tip *Sources, bases ...*Sources) *Introduced {
-	out := &Introduced{with: map[introduced][]report.File{}, heads: heads}
+	out := &Introduced{with: map[introduced][]report.File{}, heads: heads, terms: map[string]map[string][]string{}}
 	before := newInventory(t, []*Sources{tip})
 	left := newInventory(t, bases)
 	for _, head := range heads {
@@ -151,20 +152,22 @@ func (out *Introduced) files(t *diff.Trees, head *Sources, s Source) (list []rep
 // Terms returns the digest of what an exception of a cluster of the settings lets through at the head, as rendered, and of the
 // clusters of Argo CD and Flux that get it. These may change without a change of its file.
 func (out *Introduced) Terms(cluster string, e *engine.Exception) []string {
-	var terms []string
-	for _, head := range out.heads {
-		for _, s := range report.Kept(head.Exceptions, func(s Source) bool { return s.Path == e.Path }) {
-			clusters := report.Mapped(s.Clusters, func(c gitops.Cluster) string { return fmt.Sprintf("%+v", c) })
-			slices.Sort(clusters)
-			for _, d := range Documents([]Source{s}, true) {
-				if d.ID() == e.ID() {
-					terms = append(terms, fmt.Sprintf("%q %q", d.Terms, clusters))
+	byID, known := out.terms[e.Path]
+	if !known {
+		byID = map[string][]string{}
+		for _, head := range out.heads {
+			for _, s := range report.Kept(head.Exceptions, func(s Source) bool { return s.Path == e.Path }) {
+				clusters := report.Mapped(s.Clusters, func(c gitops.Cluster) string { return fmt.Sprintf("%+v", c) })
+				slices.Sort(clusters)
+				for _, d := range Documents([]Source{s}, true) {
+					byID[d.ID()] = append(byID[d.ID()], fmt.Sprintf("%q %q", d.Terms, clusters))
 				}
 			}
 		}
+		out.terms[e.Path] = byID
 	}
-	slices.Sort(terms)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", cluster, e.Path, slices.Compact(terms)))
+	terms := slices.Compact(slices.Sorted(slices.Values(byID[e.ID()])))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", cluster, e.Path, terms))
 	return []string{hex.EncodeToString(sum[:])}
 }
 

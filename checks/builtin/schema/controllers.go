@@ -35,7 +35,7 @@ var controllers = sync.OnceValue(func() *definitions {
 			source["required"] = []any{"spec"}
 		}
 		for _, version := range of.Versions {
-			out.kinds[key].add(version, &schemaOf{source: source, unknown: true, status: true})
+			out.kinds[key].add(version, &schemaOf{source: source, unknown: true, part: true, status: true})
 		}
 	}
 	return out

@@ -231,7 +231,7 @@ func (s *schema) taken(object map[string]any) map[string]any {
 
 // filled adds the defaults to an object and returns it.
 func (s *schema) filled(o map[string]any) map[string]any {
-	if s.prunes {
+	if s.prunes || s.of.part {
 		defaulting.PruneNonNullableNullsWithoutDefaults(o, s.structural)
 	}
 	defaulting.Default(o, s.structural)

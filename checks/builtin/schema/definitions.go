@@ -28,6 +28,7 @@ type declared struct {
 type schemaOf struct {
 	source  any    // openAPIV3Schema
 	unknown bool   // spec.preserveUnknownFields: fields that the schema does not name are kept
+	part    bool   // of a definition that does not keep them: nulls are left out as by the whole one
 	status  bool   // its status is a subresource, which nobody applies
 	scaled  string // where the subresource scale has the number of replicas, as ".spec.replicas"; empty: nowhere
 	minor   int    // of the Kubernetes that has it; 0: unknown
