@@ -15,8 +15,8 @@ import (
 
 // decide returns a review for every pending exception file of the inspection, in order: who approved it in a pull
 // request, and what is missing. An approval is for a content, not for a commit: it counts as long as the file has exactly
-// the reviewed content, and other files do not change its effect. CODEOWNERS is read at the tip of the base branch. It fails for errors of the client, and of the
-// mirror except for missing commits and files.
+// the reviewed content, and other files do not change its effect. CODEOWNERS is read at the tip of the base branch. It
+// fails for errors of the client, and of the mirror except for missing commits and files.
 func (c *check) decide(ctx context.Context, state mirror.State, pr *forge.PullRequest,
 	in *report.Inspection) ([]report.Review, error) {
 	var waiting []report.Exception

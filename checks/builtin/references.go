@@ -18,9 +18,8 @@ import (
 
 // reference is an object without which Flux does not reconcile another one.
 type reference struct {
-	at      string // the field that names it
-	to      admission.Identity
-	without string // what happens where the cluster does not have it
+	at string // the field that names it
+	to admission.Identity
 }
 
 const waits = "Flux does not reconcile %s until there is one"
@@ -33,14 +32,11 @@ func references(o admission.Object) (list []reference) {
 		id.Namespace == "" || jsonpointer.At(o, "/spec/suspend") == true || schema.FilledIn(id.Namespace) {
 		return nil
 	}
-	add := func(at string, to admission.Identity) {
-		if to.Name != "" && !schema.FilledIn(to.Name) && !schema.FilledIn(to.Namespace) {
-			list = append(list, reference{at, to, fmt.Sprintf(waits, "this "+id.Kind)})
-		}
-	}
 	for i, on := range listAt(o, "/spec/dependsOn") {
-		add("/spec/dependsOn/"+strconv.Itoa(i)+"/name", admission.Identity{Group: id.Group, Kind: id.Kind,
-			Namespace: cmp.Or(textAt(on, "/namespace"), id.Namespace), Name: textAt(on, "/name")})
+		to := admission.Identity{Group: id.Group, Kind: id.Kind, Namespace: cmp.Or(textAt(on, "/namespace"), id.Namespace), Name: textAt(on, "/name")}
+		if to.Name != "" && !schema.FilledIn(to.Name) && !schema.FilledIn(to.Namespace) {
+			list = append(list, reference{"/spec/dependsOn/" + strconv.Itoa(i) + "/name", to})
+		}
 	}
 	return list
 }
@@ -54,7 +50,7 @@ func undeclared(ctx context.Context, f *apiFacts, s Deployed) (list []schema.Vio
 	for _, to := range references(s.Object) {
 		if by.IsDeployed(s.Root) && f.lacks(ctx, s.Root, to.to) {
 			list = append(list, schema.Violation{Pointer: to.at,
-				Message: fmt.Sprintf("nothing declares the %s %s: %s", to.to.Kind, to.to.Name, to.without)})
+				Message: fmt.Sprintf("nothing declares the %s %s: "+waits, to.to.Kind, to.to.Name, "this "+to.to.Kind)})
 		}
 	}
 	return list
@@ -74,6 +70,7 @@ type listKey struct {
 
 // lacks reports whether certainly nothing of the repository declares an object in the cluster of a root.
 func (f *apiFacts) lacks(ctx context.Context, root roots.Root, id admission.Identity) bool {
+	f = f.asOf(ctx)
 	one := f.listed.Get(listKey{root, id.Group, id.Kind, id.Namespace}, func() listed {
 		ctx, lookups := declared.For(declared.Unrecorded(ctx), root)
 		out := listed{names: map[string]bool{}}
@@ -101,7 +98,7 @@ func circular(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 	if f.cluster == nil || s.Fragment() {
 		return nil
 	}
-	ctx = atHand(ctx, s.Root)
+	f, ctx = f.asOf(ctx), atHand(ctx, s.Root)
 	own, seen := plain(admission.IdentityOf(s.Object)), map[admission.Identity]bool{}
 	for _, first := range references(s.Object) {
 		for queue := []admission.Identity{first.to}; len(queue) > 0; queue = queue[1:] {
