@@ -38,6 +38,7 @@ type asking struct {
 	cautious  bool                       // see Cautious
 	declared  bool                       // Namespaces that a deployer creates do not answer
 	apart     func(root roots.Root) bool // whether a root is certainly in another cluster
+	own       []gitops.Cluster           // the clusters that it asks for, where they are known and tell roots apart
 	reviewed  kinds.Reviewed             // the object that a policy reviews
 }
 
@@ -133,33 +134,46 @@ func (d *Objects) asking(ctx context.Context) asking {
 	}
 	a.inherited = admission.IsInheritedView(ctx)
 	a.reviewed = kinds.ReviewedIn(ctx)
-	var own []gitops.Cluster
 	if one, ok := ctx.Value(clusterKey{}).(gitops.Cluster); ok {
-		own = []gitops.Cluster{one}
+		a.own = []gitops.Cluster{one}
 	} else if d.Clusters != nil {
-		own = d.Clusters(a.root)
+		a.own = d.Clusters(a.root)
 	}
 	a.apart = func(root roots.Root) bool {
 		if a.cautious && d.alike(ctx, a.root, root) {
 			return true
 		}
-		if d.Clusters == nil {
-			return false
-		}
-		theirs, has := d.Clusters(root), 0
-		for _, c := range own {
-			if slices.ContainsFunc(theirs, func(other gitops.Cluster) bool { return !c.Apart(other) }) {
-				has++
-			}
-		}
-		if has > 0 && has < len(own) {
+		has, apart := d.shares(a.own, root)
+		if has > 0 && has < len(a.own) {
 			a.mu.Lock()
 			a.differ = true
 			a.mu.Unlock()
 		}
-		return len(own) > 0 && len(theirs) > 0 && has == 0
+		return apart
 	}
 	return a
+}
+
+// shares counts the clusters of a list that may have a root. apart says that the root is certainly in none of them.
+func (d *Objects) shares(own []gitops.Cluster, root roots.Root) (has int, apart bool) {
+	if d.Clusters == nil || len(own) == 0 {
+		return 0, false
+	}
+	theirs := d.Clusters(root)
+	for _, c := range own {
+		if slices.ContainsFunc(theirs, func(other gitops.Cluster) bool { return !c.Apart(other) }) {
+			has++
+		}
+	}
+	return has, len(theirs) > 0 && has == 0
+}
+
+// keyOf tells apart the lists of clusters that searches are for; "" stands for all clusters.
+func (d *Objects) keyOf(own []gitops.Cluster) string {
+	if d.Clusters == nil || len(own) == 0 {
+		return ""
+	}
+	return fmt.Sprint(own)
 }
 
 type clusterKey struct{}

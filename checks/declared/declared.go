@@ -159,6 +159,8 @@ type wanted struct {
 	name, word string
 	// brought also selects roots that may get the objects from remote sources, if the look-up does not search releases.
 	brought bool
+	// clusters are those that are asked for; roots that are certainly in others are not searched. Empty: all.
+	clusters string
 }
 
 // from reports whether a root may declare wanted objects of a kind.
@@ -170,17 +172,18 @@ func (w wanted) from(set *deploy.Set, kind string, root roots.Root) bool {
 // table holds the objects of one kind that were searched so far.
 type table struct {
 	group, kind string
-	reached     []roots.Root           // roots that may declare objects of the kind, sorted
-	looked      map[roots.Root][]entry // by root that was searched
-	asked       map[wanted]bool        // searches so far; the zero value stands for all objects
-	named       []entry                // of the settings' files
-	list        []entry                // in the order of the roots, then those of the settings' files
-	unseen      []Blind                // not reported yet, see Quiet
+	reached     []roots.Root            // roots that may declare objects of the kind, sorted
+	looked      map[roots.Root][]entry  // by root that was searched
+	may         map[wanted][]roots.Root // by search in all clusters: those of reached that may declare wanted objects
+	asked       map[wanted]bool         // searches so far
+	named       []entry                 // of the settings' files
+	list        []entry                 // in the order of the roots, then those of the settings' files
+	unseen      []Blind                 // not reported yet, see Quiet
 }
 
 // all returns the declared objects of a kind in the order of the roots, those of the settings' files last. It may
-// return more than the wanted ones.
-func (d *Objects) all(ctx context.Context, group, kind string, w wanted) []entry {
+// return more than the wanted ones. It does not search roots that are certainly in none of some clusters; none: it searches all.
+func (d *Objects) all(ctx context.Context, group, kind string, w wanted, own []gitops.Cluster) []entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := group + "/" + kind
@@ -194,8 +197,9 @@ func (d *Objects) all(ctx context.Context, group, kind string, w wanted) []entry
 	if w.name == "" && w.word == "" {
 		w = wanted{} // a search for all objects is the same with and without brought
 	}
-	if !t.asked[wanted{}] && !t.asked[w] {
-		d.look(ctx, t, w)
+	w.clusters = d.keyOf(own)
+	if !t.asked[wanted{}] && !t.asked[wanted{clusters: w.clusters}] && !t.asked[w] {
+		d.look(ctx, t, w, own)
 	}
 	if ctx.Value(quietKey{}) == nil {
 		for _, b := range t.unseen {
@@ -209,7 +213,7 @@ func (d *Objects) all(ctx context.Context, group, kind string, w wanted) []entry
 // open returns an empty table for a kind. The lock is held.
 func (d *Objects) open(ctx context.Context, group, kind string) *table {
 	files := d.set.Mentions(kind)
-	t := &table{group: group, kind: kind, looked: map[roots.Root][]entry{}, asked: map[wanted]bool{}}
+	t := &table{group: group, kind: kind, looked: map[roots.Root][]entry{}, may: map[wanted][]roots.Root{}, asked: map[wanted]bool{}}
 	reached := d.set.Reach(files, nil)
 	if kind == "CustomResourceDefinition" { // other objects of releases are searched for policies: see released
 		reached = append(reached, d.set.ReleasesOf(files)...)
@@ -261,10 +265,18 @@ func (d *Objects) hide(list []entry) {
 }
 
 // look searches the roots that may declare wanted objects. The lock is held.
-func (d *Objects) look(ctx context.Context, t *table, w wanted) {
-	fresh := slices.DeleteFunc(slices.Clone(t.reached), func(r roots.Root) bool {
+func (d *Objects) look(ctx context.Context, t *table, w wanted, own []gitops.Cluster) {
+	anywhere := w
+	anywhere.clusters = ""
+	may, known := t.may[anywhere]
+	if !known {
+		may = report.Kept(t.reached, func(r roots.Root) bool { return w.from(d.set, t.kind, r) })
+		t.may[anywhere] = may
+	}
+	fresh := report.Kept(may, func(r roots.Root) bool {
 		_, looked := t.looked[r]
-		return looked || !w.from(d.set, t.kind, r)
+		_, apart := d.shares(own, r)
+		return !looked && !apart
 	})
 	d.ofKind(ctx, fresh, t.kind, func(root roots.Root, found render.Declared) {
 		t.looked[root] = nil

@@ -1,6 +1,7 @@
 package declared_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -133,6 +135,49 @@ func TestOnlyRootsThatMayHaveTheKindAreRendered(t *testing.T) {
 	}
 	if built, _ := renderer.Renderer.Counts(); built != 0 {
 		t.Errorf("%d kustomizations were built", built)
+	}
+}
+
+// A look-up for a cluster renders no root that is certainly in another one, and does not report it. One for all clusters does.
+func TestRootsOfOtherClustersAreNotRendered(t *testing.T) {
+	const archive = `
+-- east/kustomization.yaml --
+resources: [ns.yaml]
+-- east/ns.yaml --
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+-- west/kustomization.yaml --
+resources: [ns.yaml, gone.yaml]
+-- west/ns.yaml --
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {in: west}}
+`
+	d, renderer := objects(t, archive)
+	d.Clusters = func(root roots.Root) (list []gitops.Cluster) {
+		if root != (roots.Root{}) {
+			list = append(list, gitops.Cluster{By: gitops.ByName, Name: root.Path})
+		}
+		return list
+	}
+	for i, step := range []struct {
+		ctx        context.Context
+		has        bool
+		built, not int
+	}{
+		{declared.Within(t.Context(), gitops.Cluster{By: gitops.ByName, Name: "north"}), false, 0, 0},
+		{declared.Within(t.Context(), gitops.Cluster{By: gitops.ByName, Name: "east"}), true, 1, 0},
+		{t.Context(), false, 2, 1}, // both differ
+	} {
+		for range 2 {
+			_, ok := d.Get(step.ctx, "", "Namespace", "", "shop")
+			list := d.List(step.ctx, "", "Namespace", "")
+			built, _ := renderer.Renderer.Counts()
+			if not := len(d.Blind()); ok != step.has || ok != (len(list) > 0) || built != step.built || not != step.not {
+				t.Errorf("step %d: found %t, listed %d, built %d, unseen %d", i, ok, len(list), built, not)
+			}
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -55,7 +56,7 @@ func (d *Objects) Since(tip, fork *Objects, touched []roots.Root) {
 		d.touched[root] = true
 	}
 	if tip.touched = d.touched; fork != nil {
-		fork.In, fork.tip, fork.touched = d.In, tip, d.touched
+		fork.In, fork.Clusters, fork.tip, fork.touched = d.In, d.Clusters, tip, d.touched
 	}
 	d.external = sync.OnceValue(func() []roots.Root {
 		list := slices.SortedFunc(maps.Keys(d.touched), roots.Compare)
@@ -334,12 +335,12 @@ func (a asking) listed(was, now *view, namespace string) {
 // it may be for another cluster.
 func (d *Objects) seen(ctx context.Context, group, kind string, w wanted) (was, now *view) {
 	a := d.asking(ctx)
-	own := d.all(ctx, group, kind, w)
+	own := d.all(ctx, group, kind, w, a.own)
 	if d.tip == nil {
 		was = d.viewed(ctx, " "+group+"/"+kind, own, [2]int{len(own)})
 		return was, was
 	}
-	before := d.tip.all(ctx, group, kind, w)
+	before := d.tip.all(ctx, group, kind, w, a.own)
 	of := [2]int{len(before), len(own)}
 	same := !slices.ContainsFunc(own, func(e entry) bool { return d.touched[e.root] }) &&
 		!slices.ContainsFunc(before, func(e entry) bool { return d.touched[e.root] })
@@ -348,7 +349,7 @@ func (d *Objects) seen(ctx context.Context, group, kind string, w wanted) (was, 
 		return was, was
 	}
 	var after []entry
-	alone, forked := d.leftAlone(ctx, group, kind, w, own)
+	alone, forked := d.leftAlone(ctx, group, kind, w, own, a.own)
 	of[1] += forked
 	for _, e := range own {
 		if !e.named && d.touched[e.root] && !alone(e) && (e.root == a.root || d.tip.set.Has(e.root) || len(d.set.Placement(e.root).Clusters) > 0) {
@@ -370,7 +371,7 @@ func (d *Objects) seen(ctx context.Context, group, kind string, w wanted) (was, 
 // leftAlone returns a function that reports whether the change leaves an object of a root that it affects alone, so that
 // the tip of the base branch has what the cluster gets, and the number of objects that it compares with. own are the
 // objects of the head.
-func (d *Objects) leftAlone(ctx context.Context, group, kind string, w wanted, own []entry) (func(entry) bool, int) {
+func (d *Objects) leftAlone(ctx context.Context, group, kind string, w wanted, own []entry, in []gitops.Cluster) (func(entry) bool, int) {
 	if d.fork == nil {
 		return func(entry) bool { return false }, 0
 	}
@@ -385,7 +386,7 @@ func (d *Objects) leftAlone(ctx context.Context, group, kind string, w wanted, o
 		}
 		return by
 	}
-	forked := d.fork.all(ctx, group, kind, w)
+	forked := d.fork.all(ctx, group, kind, w, in)
 	before, now := index(forked), index(own)
 	return func(e entry) bool {
 		was, had := before[place{e.root, e.id}]

@@ -13,6 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/deploy"
 	"github.com/lintel-bot/lintel/render/doc"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -27,7 +28,8 @@ const releaseTime = time.Minute
 // query is a look-up in external roots.
 type query struct {
 	render.ObjectQuery
-	only roots.Root // the root to search; the zero root: all
+	only     roots.Root // the root to search; the zero root: all
+	clusters string     // see wanted
 }
 
 // released is the answer of external roots.
@@ -59,14 +61,16 @@ func (r *released) of(is func(roots.Root) bool) *released {
 	}
 }
 
-// released returns the objects that external roots deploy for a query, from the cache if possible.
-func (d *Objects) released(ctx context.Context, q query) *released {
+// released returns the objects that external roots deploy for a query, from the cache if possible. It does not search roots
+// that are certainly in none of some clusters; none: it searches all.
+func (d *Objects) released(ctx context.Context, q query, own []gitops.Cluster) *released {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	q.clusters = d.keyOf(own)
 	if known := d.answers[q]; known != nil {
 		return known
 	}
-	out := d.lookReleased(ctx, q)
+	out := d.lookReleased(ctx, q, own)
 	for _, e := range out.list {
 		d.Secrets.Object(e.object)
 	}
@@ -77,9 +81,9 @@ func (d *Objects) released(ctx context.Context, q query) *released {
 }
 
 // lookReleased searches the external roots for a query. The lock is held.
-func (d *Objects) lookReleased(ctx context.Context, q query) *released {
+func (d *Objects) lookReleased(ctx context.Context, q query, own []gitops.Cluster) *released {
 	out, looked := &released{}, map[roots.Root]bool{}
-	may := d.mayDeploy(ctx, q)
+	may := d.mayDeploy(ctx, q, own)
 	d.inTime(ctx, func(ctx context.Context) {
 		d.ofKind(ctx, may, q.Kind, func(root roots.Root, found render.Declared) {
 			looked[root] = true
@@ -136,8 +140,8 @@ type rootKind struct {
 	kind string
 }
 
-// mayDeploy lists the external roots that may deploy what is looked up. The lock is held.
-func (d *Objects) mayDeploy(ctx context.Context, q query) []roots.Root {
+// mayDeploy lists the external roots that may deploy what is looked up to some clusters. The lock is held.
+func (d *Objects) mayDeploy(ctx context.Context, q query, own []gitops.Cluster) []roots.Root {
 	list := []roots.Root{q.only}
 	switch {
 	case q.only != (roots.Root{}):
@@ -147,7 +151,8 @@ func (d *Objects) mayDeploy(ctx context.Context, q query) []roots.Root {
 		list = d.set.External()
 	}
 	list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool {
-		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] || !d.set.IsExternal(r)
+		_, apart := d.shares(own, r)
+		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] || apart || !d.set.IsExternal(r)
 	})
 	may := make([]bool, len(list))
 	deploy.Each(len(list), func(i int) {
@@ -211,13 +216,13 @@ func (d *Objects) warn(root roots.Root, why doc.Error) {
 // root itself.
 func (d *Objects) brought(ctx context.Context, a asking, q query, after bool) *released {
 	if d.tip == nil {
-		return d.released(ctx, q).of(a.hears)
+		return d.released(ctx, q, a.own).of(a.hears)
 	}
-	was := d.tip.released(ctx, q).of(a.hears)
+	was := d.tip.released(ctx, q, a.own).of(a.hears)
 	if !after {
 		return was
 	}
-	own := d.released(ctx, q).of(func(root roots.Root) bool {
+	own := d.released(ctx, q, a.own).of(func(root roots.Root) bool {
 		return a.hears(root) && (root == a.root || d.tip.set.Has(root))
 	})
 	kept := was.of(func(root roots.Root) bool { return !d.touched[root] })

@@ -133,6 +133,12 @@ func (r *reader) applicationSet(root *field) *Problem {
 // opensPlainly reports whether a generator selects clusters, or merges lists into one that does. All that its
 // Applications deploy is known then, where their fields are.
 func opensPlainly(generator *field) bool {
+	return len(generator.Keys) == 1 && selectsOnce(generator)
+}
+
+// selectsOnce reports whether a generator selects clusters, or merges lists into one that does, so that each cluster gets
+// at most one of its sets. A selector behind it may leave out some.
+func selectsOnce(generator *field) bool {
 	inner := generator
 	if merged := generator.elements("merge", "generators"); len(merged) > 0 {
 		inner = merged[0]
@@ -142,7 +148,8 @@ func opensPlainly(generator *field) bool {
 			}
 		}
 	}
-	return len(generator.Keys) == 1 && len(inner.Keys) == 1 && (inner.Keys[0] == "clusters" || inner.Keys[0] == "clusterDecisionResource")
+	own := slices.DeleteFunc(slices.Clone(generator.Keys), func(key string) bool { return key == "selector" })
+	return len(own) == 1 && len(inner.Keys) == 1 && (inner.Keys[0] == "clusters" || inner.Keys[0] == "clusterDecisionResource")
 }
 
 // opens notes an Application of a generator that needs the cluster. index is that of the generator.

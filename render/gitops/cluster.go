@@ -63,11 +63,11 @@ func (c Cluster) Apart(other Cluster) bool {
 }
 
 // partOf describes the clusters that get a set of a merge generator: those with the merge keys of its override, or all
-// others. It is empty where it is not known that each cluster gets one of the sets.
+// others. It is empty where it is not known that each cluster gets at most one of the sets.
 func partOf(generator *field, s set, all []set) string {
 	keys := generator.get("merge", "mergeKeys")
 	switch {
-	case !keys.present() || !opensPlainly(generator):
+	case !keys.present() || !selectsOnce(generator):
 		return ""
 	case s.key != "":
 		return digest(keys.plain()) + "\n" + s.key
