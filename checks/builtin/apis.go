@@ -93,13 +93,13 @@ type seeing interface {
 	Seen(group, kind string) []admission.Object
 }
 
-// all returns the declared objects of a kind, at least those whose text contains a word.
-func (f Facts) all(ctx context.Context, group, kind, word string) []map[string]any {
+// all returns the declared objects of a kind, see schema.Declared.
+func (f Facts) all(ctx context.Context, group, kind, defined string) []map[string]any {
 	if f.Cluster == nil {
 		return nil
 	}
 	ctx, _ = declared.For(declared.Unrecorded(ctx), roots.Root{}) // also where ctx asks for what was before
-	list := f.Cluster.List(kinds.AskFor(ctx, word), group, kind, "")
+	list := f.Cluster.List(kinds.AskFor(ctx, defined), group, kind, "")
 	if s, ok := f.Cluster.(seeing); ok {
 		list = slices.Concat(list, s.Seen(group, kind))
 	}
@@ -107,10 +107,10 @@ func (f Facts) all(ctx context.Context, group, kind, word string) []map[string]a
 }
 
 // before is like all for what was declared before the change, except what only a rendering has.
-func (f Facts) before(ctx context.Context, group, kind, word string) (list []map[string]any) {
+func (f Facts) before(ctx context.Context, group, kind, defined string) (list []map[string]any) {
 	if f.Cluster != nil {
 		ctx, lookups := declared.For(declared.Unrecorded(ctx), roots.Root{})
-		list = f.Cluster.List(kinds.AskFor(lookups.Before(ctx), word), group, kind, "")
+		list = f.Cluster.List(kinds.AskFor(lookups.Before(ctx), defined), group, kind, "")
 	}
 	return list
 }

@@ -154,7 +154,8 @@ func In(list []admission.Object, namespace string) []admission.Object {
 	})
 }
 
-// wanted selects the objects of a kind by name, and by a word that the files of their root mention; "" selects all.
+// wanted selects the objects of a kind by name, where "*" stands for any text before its rest, and by a word that the files of
+// their root mention; "" selects all.
 type wanted struct {
 	name, word string
 	// brought also selects roots that may get the objects from remote sources, if the look-up does not search releases.

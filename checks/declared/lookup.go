@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -148,9 +149,13 @@ func (d *Objects) list(ctx context.Context, group, kind, namespace string) (_ []
 	if d.unread(ctx, a, group, kind, kinds.PluralOf(group, kind), kind+" for the parameters") {
 		return nil, false
 	}
-	word, _ := kinds.AskedFor(ctx)
-	releases := inReleases(ctx)
-	was, now := d.seen(ctx, group, kind, wanted{word: word, brought: !releases})
+	w := wanted{brought: !inReleases(ctx)}
+	if defined, _ := kinds.AskedFor(ctx); defined != "" {
+		w.word, w.name, _ = strings.Cut(defined, ".")
+		w.name = "*." + w.name // definitions have names that end with their group
+	}
+	releases := !w.brought
+	was, now := d.seen(ctx, group, kind, w)
 	with := func(v *view, after bool) (*view, []Blind) {
 		if !releases {
 			return v, nil

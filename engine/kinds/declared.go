@@ -17,8 +17,8 @@ type Cluster interface {
 type kindsKey struct{}
 
 // AskedFor reports whether objects are looked up in a context only to find out which kinds there are. Then no result
-// about an object depends on the answer, and it may be less complete. If it returns a kind, only objects that state
-// this kind count.
+// about an object depends on the answer, and it may be less complete. If it returns a kind, as KIND.GROUP, only definitions
+// of that one count.
 func AskedFor(ctx context.Context) (kind string, is bool) {
 	kind, is = ctx.Value(kindsKey{}).(string)
 	return kind, is
@@ -102,7 +102,7 @@ func DefinedClusterScoped(ctx context.Context, cluster Cluster, group, kind stri
 		at := func(pointer string) any { return jsonpointer.At(d, pointer) }
 		return at("/spec/scope") == "Cluster", at("/spec/group") == group && at("/spec/names/kind") == kind
 	}
-	ctx = AskFor(ctx, kind)
+	ctx = AskFor(ctx, kind+"."+group)
 	if d, ok := cluster.Get(ctx, apiextensions, definition, "", Plural(kind)+"."+group); ok {
 		if is, says := scoped(d); says {
 			return is

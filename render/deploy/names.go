@@ -243,7 +243,7 @@ type mentioning struct{ files, folders map[string]bool }
 // hash is the length of the suffix that kustomize adds to names of generated objects: a dash and ten letters.
 const hash = 11
 
-// MayName reports whether a root may deploy an object of a kind and name. It searches the root's files in the tree and
+// MayName reports whether a root may deploy an object of a kind and name (see graph.Graph.Naming). It searches the root's files in the tree and
 // the object that deploys it, and renders nothing. It is false only if none of these contains the name or composes
 // names. Remote sources of a kustomization are not searched (see IsExternal).
 func (n *Texts) MayName(root roots.Root, kind, name string) bool {
@@ -251,7 +251,8 @@ func (n *Texts) MayName(root roots.Root, kind, name string) bool {
 		return true
 	}
 	parts := n.parts(root)
-	return parts.names.May(name) || n.has(parts, name, mentioned{kind: kind, name: name, substitutes: parts.substitutes})
+	what := mentioned{kind: kind, name: name, substitutes: parts.substitutes}
+	return parts.names.May(name) || n.has(parts, strings.TrimPrefix(name, "*"), what)
 }
 
 // MayMention reports whether a root may deploy an object of a kind that contains a word as a value (see graph.Graph.Stating).

@@ -258,5 +258,10 @@ func TestTextsFindEveryRenderedObject(t *testing.T) {
 		if got := set.Texts.MayMention(roots.Root{Path: dir}, "CustomResourceDefinition", "Widget"); got != want {
 			t.Errorf("that %s may define Widgets is %v", dir, got)
 		}
+		for group, want := range map[string]bool{"example.com": true, "sample.com": dir == "edited"} { // it has a JSON patch
+			if got := set.Texts.MayName(roots.Root{Path: dir}, "CustomResourceDefinition", "*."+group); got != want {
+				t.Errorf("that %s may define kinds of %s is %v", dir, group, got)
+			}
+		}
 	}
 }

@@ -15,18 +15,25 @@ const (
 	substituted = "\x00substituted" // only if Flux substitutes variables
 	around      = "\x00around"      // followed by a prefix or suffix that the file adds to names
 	edits       = "\x00edits"       // names in the file may become names of objects in other files
+	moves       = "\x00moves"       // followed by a namespace that a kustomization may move objects to
 )
 
-// Naming lists the files that may give an object of a kind (empty: any) a name. They may contain the name as a name or
-// namespace, add a prefix or suffix that it has, or have an anchor, a patch or a replacement, or with substitutes a
-// variable of Flux. A file that contains the name is left out if it does not mention the kind and does not change
-// objects of other files. Symlinks with the name of a manifest are listed. known is false for names with characters
-// other than a-z, 0-9, ".", ":" and "-", which are not indexed.
+// Naming lists the files that may give an object of a kind (empty: any) a name. A name that starts with "*" stands for all that
+// end with its rest. The files may contain the name as a name or namespace, add a prefix or suffix that it has, or have an
+// anchor, a patch or a replacement, or with substitutes a variable of Flux. A file that contains the name is left out if it does
+// not mention the kind and does not change objects of other files. Symlinks with the name of a manifest are listed. known is
+// false for names with characters other than a-z, 0-9, ".", ":" and "-", which are not indexed.
 func (g *Graph) Naming(kind, name string, substitutes bool) (files []string, known bool) {
-	if !isName([]byte(name)) {
+	names, rest := []string{name}, strings.TrimPrefix(name, "*")
+	if rest != name {
+		names = slices.DeleteFunc(g.keys(naming, ""), func(key string) bool { return !strings.HasSuffix(key, rest) })
+	}
+	if !isName([]byte(strings.TrimPrefix(rest, "."))) {
 		return nil, false
 	}
-	written := slices.DeleteFunc(g.sorted(naming, name), func(p string) bool { return kind != "" && !g.mayHold(p, kind) })
+	written := slices.DeleteFunc(g.sorted(naming, names...), func(p string) bool {
+		return kind != "" && !g.mayHold(p, kind) && !(kind == "Namespace" && g.has(naming, moves+name, p))
+	})
 	keys := []string{anything}
 	if substitutes {
 		keys = append(keys, substituted)
@@ -47,9 +54,10 @@ func (g *Graph) Stating(kind, word string) []string {
 	return slices.DeleteFunc(g.Mentions(word), func(p string) bool { return !g.mayHold(p, kind) && !g.has(mentions, link, p) })
 }
 
-// mayHold reports whether what a file contains may become a part of an object of a kind.
+// mayHold reports whether what a file contains may become a part of an object of a kind. What a kustomization has without the
+// name of the kind selects objects of other files, or generates some of another kind.
 func (g *Graph) mayHold(p, kind string) bool {
-	return kustomization.IsFileName(p) || g.has(naming, edits, p) || g.has(naming, anything, p) || g.MentionsIn(p, kind)
+	return g.has(naming, edits, p) || g.has(naming, anything, p) || g.MentionsIn(p, kind)
 }
 
 // keys lists the keys of a relation that start with a prefix, in no order. Some may have no values.
@@ -101,7 +109,11 @@ func called(p string, text []byte, visit func(key string)) {
 			visit(value)
 		}
 	}
+	built := kustomization.IsFileName(p)
 	fields(text, "name", []string{"namespace", "namePrefix", "nameSuffix"}, func(field, value string, whole bool) {
+		if built && field == "namespace" && whole { // kustomize also gives it to Namespaces, as their name
+			visit(moves + value)
+		}
 		switch affix := field == "namePrefix" || field == "nameSuffix"; {
 		case affix && whole:
 			visit(around + value)

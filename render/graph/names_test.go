@@ -100,6 +100,10 @@ func TestNamingOfAKind(t *testing.T) {
 		"a kind that may change":   {wanted, "kustomization.yaml", "patches: [{path: a.yaml, options: {allowKindChange: true}}]\n"},
 		"a replacement of a kind":  {wanted, "kustomization.yaml", "replacements: [{targets: [{select: {kind: Pod}, fieldPaths: [kind]}]}]\n"},
 		"another replacement":      {other, "kustomization.yaml", "replacements: [{targets: [{select: {kind: Pod}, fieldPaths: [spec.a]}]}]\n"},
+		"the target of a patch":    {other, "kustomization.yaml", "patches: [{path: a.yaml, target: {kind: Pod, name: team-a}}]\n"},
+		"an image":                 {other, "kustomization.yaml", "images: [{name: team-a, newTag: v1}]\n"},
+		"a merge patch inside":     {wanted, "kustomization.yaml", "patches:\n- patch: |\n    kind: Namespace\n    metadata: {name: team-a}\n"},
+		"a generated object":       {other, "kustomization.yaml", "configMapGenerator: [{name: team-a, literals: [a=b]}]\n"},
 		"an escape":                {wanted, "a.yaml", "\"k\\x69nd\": Namespace\nmetadata: {name: team-a}\n"},
 	} {
 		r := treetest.New(t)
@@ -110,6 +114,29 @@ func TestNamingOfAKind(t *testing.T) {
 		files, known := g.Naming("Namespace", "team-a", false)
 		if got := slices.Contains(files, "x/"+c.path); !known || got != c.is {
 			t.Errorf("%s: found %v, want %t", why, files, c.is)
+		}
+	}
+}
+
+// A generator names objects of its own kind, and a name can be asked for by its end.
+func TestNamingOfOthers(t *testing.T) {
+	r := treetest.New(t)
+	g, err := graph.Build(r.Tree(r.Commit("-- a/kustomization.yaml --\nconfigMapGenerator: [{name: settings, literals: [a=b]}]\n"+
+		"-- b.yaml --\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\n"+
+		"-- c.yaml --\nkind: CustomResourceDefinition\nmetadata: {name: widgets.sample.com}\n")), graph.Options{}, &graph.Cache{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		kind, name, want string
+	}{
+		{"ConfigMap", "settings", "a/kustomization.yaml"}, {"Secret", "settings", ""},
+		{"CustomResourceDefinition", "*.example.com", "b.yaml"}, {"CustomResourceDefinition", "*.com", "b.yaml c.yaml"},
+		{"CustomResourceDefinition", "*gets.example.com", "b.yaml"}, {"Pod", "*.example.com", ""},
+	} {
+		files, known := g.Naming(c.kind, c.name, false)
+		if got := strings.Join(files, " "); !known || got != c.want {
+			t.Errorf("%s %s: found %q, want %q", c.kind, c.name, got, c.want)
 		}
 	}
 }

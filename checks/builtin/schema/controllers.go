@@ -51,7 +51,7 @@ func (s *Schemas) Required(ctx context.Context, object map[string]any) []Violati
 		return nil
 	}
 	found, err := controllers().look(ctx, group, version, object, nil)
-	own, ok := s.defined(ctx, name)
+	own, ok := s.defined(ctx, group, name)
 	if err != nil || len(found) == 0 || !ok {
 		return nil
 	}

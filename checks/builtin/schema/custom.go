@@ -115,7 +115,7 @@ func (s *Schemas) made(ctx context.Context, object map[string]any, with func(*sc
 	if _, _, known := servedIn(apiVersion, name); known || !ok || Encrypted(object) {
 		return object
 	}
-	defined, ok := s.defined(ctx, name)
+	defined, ok := s.defined(ctx, group, name)
 	if !ok || !defined.has(group, name) {
 		return object
 	}

@@ -51,7 +51,7 @@ func shop(t *testing.T, spec string) map[string]any {
 
 // Every field that the API server would reject or prune is found, and no field that it accepts.
 func TestLookFindsWhatTheDefinitionRefuses(t *testing.T) {
-	d := newDefinitions([]map[string]any{parsed(t, shops)}, "Shop", 0)
+	d := newDefinitions([]map[string]any{parsed(t, shops)}, kind{"example.com", "Shop"}, 0)
 	if !d.has("example.com", "Shop") || d.has("example.com", "Other") || !slices.Equal(d.versions("example.com", "Shop"), []string{"v1"}) {
 		t.Fatalf("versions %v", d.versions("example.com", "Shop"))
 	}

@@ -37,9 +37,8 @@ type schemaOf struct {
 	err     error
 }
 
-// newDefinitions returns the definitions of the kind named of in any group, among some objects. minor is the version of
-// Kubernetes, 0 if unknown.
-func newDefinitions(objects []map[string]any, of string, minor int) *definitions {
+// newDefinitions returns the definitions of a kind among some objects. minor is the version of Kubernetes, 0 if unknown.
+func newDefinitions(objects []map[string]any, of kind, minor int) *definitions {
 	d := &definitions{kinds: map[kind]*declared{}}
 	for _, o := range objects {
 		d.add(o, of, minor)
@@ -50,7 +49,7 @@ func newDefinitions(objects []map[string]any, of string, minor int) *definitions
 	return d
 }
 
-func (d *definitions) add(o map[string]any, of string, minor int) {
+func (d *definitions) add(o map[string]any, of kind, minor int) {
 	if o["kind"] != "CustomResourceDefinition" {
 		return
 	}
@@ -58,13 +57,13 @@ func (d *definitions) add(o map[string]any, of string, minor int) {
 	names, _ := spec["names"].(map[string]any)
 	group, _ := spec["group"].(string)
 	name, _ := names["kind"].(string)
-	if group == "" || name == "" || name != of {
+	if of != (kind{group, name}) {
 		return
 	}
-	k := d.kinds[kind{group, name}]
+	k := d.kinds[of]
 	if k == nil {
 		k = &declared{serves: map[string][]*schemaOf{}}
-		d.kinds[kind{group, name}] = k
+		d.kinds[of] = k
 	}
 	if o["apiVersion"] != "apiextensions.k8s.io/v1" {
 		k.legacy = true // its schema need not be structural

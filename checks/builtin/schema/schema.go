@@ -39,12 +39,13 @@ type Schemas struct {
 	declared Declared
 
 	// No lock is held while something is looked up, since what the API server stores of a declared object is asked here again.
-	custom sync.Map               // the *definitions of custom resources, by the kinds that were looked up
+	custom sync.Map               // the *definitions of custom resources, by the kind that was looked up
 	flux   atomic.Pointer[string] // the installed version of Flux; nil: not looked up yet
 }
 
-// Declared lists the declared objects of a kind, at least those whose text contains a word.
-type Declared func(ctx context.Context, group, kind, word string) []map[string]any
+// Declared lists the declared objects of a kind. If it is that of definitions, defined may be the kind that they define, as
+// KIND.GROUP: then others may be left out.
+type Declared func(ctx context.Context, group, kind, defined string) []map[string]any
 
 // Compile returns the schemas of a version of Kubernetes ("1.33"; empty: unknown), and of the definitions of custom
 // resources among the declared objects. Definitions are looked up when an object of an unknown kind is first checked.
@@ -86,7 +87,7 @@ func (s *Schemas) Validate(ctx context.Context, object, old map[string]any) Answ
 	if !ok {
 		return misspelled(apiVersion, kind)
 	}
-	definitions, ok := s.defined(ctx, kind)
+	definitions, ok := s.defined(ctx, group, kind)
 	if !ok {
 		return Answer{}
 	}
@@ -156,7 +157,7 @@ func (s *Schemas) Served(object map[string]any) bool {
 func (s *Schemas) Undeclared(ctx context.Context, object map[string]any) bool {
 	apiVersion, kind := typeOf(object)
 	if group, _, ok := strings.Cut(apiVersion, "/"); ok && !ofKubernetesGroup(apiVersion) {
-		definitions, asked := s.defined(ctx, kind)
+		definitions, asked := s.defined(ctx, group, kind)
 		return asked && !definitions.has(group, kind)
 	}
 	return s.Validate(ctx, object, nil).State == Undeclared
@@ -165,7 +166,7 @@ func (s *Schemas) Undeclared(ctx context.Context, object map[string]any) bool {
 // declares reports whether a definition has a version of a kind.
 func (s *Schemas) declares(ctx context.Context, apiVersion, name string) bool {
 	group, version, _ := strings.Cut(apiVersion, "/")
-	definitions, ok := s.defined(ctx, name)
+	definitions, ok := s.defined(ctx, group, name)
 	return ok && slices.Contains(definitions.versions(group, name), version)
 }
 
@@ -226,14 +227,15 @@ func definition(object map[string]any) (found []Violation) {
 }
 
 // defined returns the definitions of a kind; ok is false if they could not be looked up.
-func (s *Schemas) defined(ctx context.Context, kind string) (d *definitions, ok bool) {
-	if known, ok := s.custom.Load(kind); ok {
+func (s *Schemas) defined(ctx context.Context, group, name string) (d *definitions, ok bool) {
+	of := kind{group, name}
+	if known, ok := s.custom.Load(of); ok {
 		return known.(*definitions), true
 	}
-	list := s.declared(ctx, "apiextensions.k8s.io", "CustomResourceDefinition", kind)
+	list := s.declared(ctx, "apiextensions.k8s.io", "CustomResourceDefinition", name+"."+group)
 	if ctx.Err() != nil {
 		return nil, false
 	}
-	known, _ := s.custom.LoadOrStore(kind, newDefinitions(list, kind, s.minor))
+	known, _ := s.custom.LoadOrStore(of, newDefinitions(list, of, s.minor))
 	return known.(*definitions), true
 }
