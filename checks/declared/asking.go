@@ -77,6 +77,17 @@ func Quiet(ctx context.Context) context.Context { return context.WithValue(ctx, 
 
 type quietKey struct{}
 
+// Earlier returns a context in which the look-ups of ctx are answered as before the change. They are not recorded, since nothing
+// that the change does can alter them.
+func Earlier(ctx context.Context) context.Context {
+	root := roots.Root{}
+	if a, ok := ctx.Value(askingKey{}).(asking); ok {
+		root = a.root
+	}
+	out, l := For(ctx, root)
+	return l.Before(out)
+}
+
 // unnoted is a context without values.
 type unnoted struct{ context.Context }
 
