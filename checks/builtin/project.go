@@ -169,13 +169,8 @@ func notPermitted(project admission.Object, id admission.Identity) string {
 // projectGoes finds that a project goes while Applications of it stay.
 func (f *apiFacts) projectGoes(ctx context.Context, s Deployed) []Violation {
 	id := admission.IdentityOf(s.Old.Object)
-	if f == nil || f.cluster == nil || id.Group != argo || id.Kind != "AppProject" {
+	if id.Group != argo || id.Kind != "AppProject" || !f.lacks(ctx, s.Root, plain(id)) {
 		return nil
-	}
-	now, lookups := declared.For(declared.Unrecorded(ctx), s.Root)
-	now = declared.Quiet(kinds.AskFor(now, ""))
-	if _, declares := f.cluster.Get(now, id.Group, id.Kind, id.Namespace, id.Name); declares || lookups.Unknown() {
-		return nil // another root declares it, or a source that is not rendered may
 	}
 	for _, app := range f.staying(ctx, s, id) {
 		return []Violation{{"/metadata/name", fmt.Sprintf("the Application %s is still of this project%s", admission.IdentityOf(app).Name, notSynchronized)}}
