@@ -36,6 +36,7 @@ type asking struct {
 	current   bool                       // objects of a last known rendering are unknown
 	inherited bool                       // an inherited policy asks
 	cautious  bool                       // see Cautious
+	among     func(root roots.Root) bool // the roots that answer; nil: all
 	declared  bool                       // Namespaces that a deployer creates do not answer
 	apart     func(root roots.Root) bool // whether a root is certainly in another cluster
 	own       []gitops.Cluster           // the clusters that it asks for, where they are known and tell roots apart
@@ -151,7 +152,7 @@ func (d *Objects) asking(ctx context.Context) asking {
 		a.own = d.Clusters(a.root)
 	}
 	a.apart = func(root roots.Root) bool {
-		if a.cautious && d.alike(ctx, a.root, root) {
+		if a.among != nil && !a.among(root) || a.cautious && d.alike(ctx, a.root, root) {
 			return true
 		}
 		has, apart := d.shares(a.own, root)
@@ -230,6 +231,13 @@ func (l *Lookups) Differ() bool {
 func Cautious(ctx context.Context, root roots.Root) context.Context {
 	out, l := For(Unrecorded(ctx), root)
 	return context.WithValue(out, askingKey{}, asking{Lookups: l, cautious: true, before: IsBefore(ctx)})
+}
+
+// Among returns a context in which look-ups are those of an object of a root, and only some roots answer. They are not recorded,
+// and roots that they cannot see are not reported, see Unrecorded and Quiet.
+func Among(ctx context.Context, root roots.Root, is func(roots.Root) bool) context.Context {
+	out, l := For(Unrecorded(ctx), root)
+	return context.WithValue(Quiet(out), askingKey{}, asking{Lookups: l, among: is, before: IsBefore(ctx)})
 }
 
 // alike reports whether both roots have a namespaced object of the same kind, namespace and name.
