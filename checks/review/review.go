@@ -245,6 +245,9 @@ func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, s builtin.
 			s = mutated(ctx, asked(rules.Asked(notByRepository), request), rendered, request)
 		}
 	}
+	if request.Operation == admission.Update && rules.Creations() != nil && v.unreviewed(ctx, request) {
+		rules = rules.Asked(notByRepository)
+	}
 	return builtin.Results(ctx, v.Checks, s, rules, request)
 }
 
