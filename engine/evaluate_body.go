@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -65,9 +66,9 @@ func (f *frame) patterns(p *patterns) (out []*pattern.Pattern, failed verdict) {
 func (f *frame) pattern(p *pattern.Pattern, subject any) verdict {
 	out := p.Match(subject)
 	f.logPattern(explain.Pattern, "", out)
-	err := f.onlyLive(p, subject)
+	err := f.onlyLive(p, subject, out)
 	switch {
-	case err != nil && out.Verdict != pattern.Fail:
+	case err != nil:
 		return broken("the pattern cannot be decided", err)
 	case out.Verdict == pattern.Pass:
 		return verdict{outcome: Pass, message: fmt.Sprintf("validation rule '%s' passed.", f.rule.name)}
@@ -80,19 +81,37 @@ func (f *frame) pattern(p *pattern.Pattern, subject any) verdict {
 	return failed(f.patternMessage("failed at path "+out.Path), f.place(out.Fields))
 }
 
-// onlyLive returns the error for a pattern that asks with an anchor for a field which only the existing object has. What else
-// such a pattern finds wrong stays wrong.
-func (f *frame) onlyLive(p *pattern.Pattern, subject any) error {
+// onlyLive returns the error for a pattern that asks with an anchor for fields which only the existing object has, if their
+// values decide about the outcome.
+func (f *frame) onlyLive(p *pattern.Pattern, subject any, out pattern.Outcome) (unknown error) {
 	object, ok := subject.(map[string]any)
 	if !ok || f.scoped != nil || !f.request.Exists(object) {
 		return nil
 	}
+	matching, mismatched := object, object
 	for parent, field := range admission.OnlyLive(object, f.request.OldObject) {
 		if p.AsksWithAnchor(parent, field) {
-			return admission.NeedsLive(field)
+			unknown = admission.NeedsLive(field)
+			matching, mismatched = having(matching, parent, field, pattern.Matching), having(mismatched, parent, field, pattern.Mismatched)
 		}
 	}
-	return nil
+	if unknown == nil || p.Match(matching).Verdict == out.Verdict && p.Match(mismatched).Verdict == out.Verdict {
+		return nil
+	}
+	return unknown
+}
+
+// having returns an object with the value of a field, or of a field of a map in it.
+func having(object map[string]any, parent, field string, value any) map[string]any {
+	object = maps.Clone(object)
+	in := object
+	if parent != "" {
+		of, _ := object[parent].(map[string]any)
+		in = maps.Clone(of)
+		object[parent] = in
+	}
+	in[field] = value
+	return object
 }
 
 // patternMessage returns the message for a pattern that did not match, in Kyverno's form.
@@ -125,7 +144,7 @@ func (f *frame) anyPattern(patterns []*pattern.Pattern, subject any) verdict {
 		if f.log.On() {
 			f.logPattern(explain.AnyPattern, fmt.Sprint("/", i), out)
 		}
-		if err := f.onlyLive(p, subject); err != nil && out.Verdict != pattern.Fail {
+		if err := f.onlyLive(p, subject, out); err != nil {
 			live = err
 			continue
 		}

@@ -87,6 +87,22 @@ func (e *Evaluator) Beside(kind, other, of string) *Evaluator {
 	return found.(func() *Evaluator)()
 }
 
+// Creations returns an evaluator of the rules for the Pods of pod controllers that are about what is created and not about what is
+// updated, with all mutate rules; nil where there are none.
+func (e *Evaluator) Creations() *Evaluator {
+	found, _ := e.beside.LoadOrStore([3]string{}, sync.OnceValue(func() *Evaluator {
+		is := func(s boundStep) bool {
+			r, ok := s.step.(*ruleStep)
+			return ok && s.phase() == validates && match.IsGenerated(r.name) && r.match.IsForCreations()
+		}
+		if !slices.ContainsFunc(e.steps, is) {
+			return nil
+		}
+		return e.policies.bind(e.exceptions, e.cluster, func(s boundStep) bool { return s.phase() == validates && !is(s) })
+	}))
+	return found.(func() *Evaluator)()
+}
+
 // Bind creates an evaluator. The caller decides which exceptions count, such as only approved ones that have not
 // expired. cluster may be nil: then no objects are declared.
 func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Evaluator {

@@ -70,6 +70,7 @@ type apiFacts struct {
 	refuses  bool     // whether the check for objects that the API server rejects is on
 	unusable sync.Map // *render.Resource -> why it was not checked completely
 	listed   env.Memo[listKey, listed]
+	ruled    env.Memo[roots.Root, []ruled]          // the projects of what deploys a root
 	edges    env.Memo[rootID, []admission.Identity] // what objects of Flux depend on
 }
 

@@ -196,9 +196,7 @@ func always(f *apiFacts) []Check {
 		}
 		return list
 	}
-	rejects.Removed = func(ctx context.Context, s Deployed) []Violation {
-		return append(f.projectGoes(ctx, s), f.referenceGoes(ctx, s)...)
-	}
+	rejects.Removed = func(ctx context.Context, s Deployed) []Violation { return f.goes(ctx, s, true) }
 	advice := issueCheck(render.ControllerSuspicious, Info{string(render.ControllerSuspicious), "low", engine.Fail, false})
 	advised := advice.Violations
 	advice.Violations = func(ctx context.Context, s Deployed) []Violation {
@@ -208,6 +206,7 @@ func always(f *apiFacts) []Check {
 		}
 		return list
 	}
+	advice.Removed = func(ctx context.Context, s Deployed) []Violation { return f.goes(ctx, s, false) }
 	return []Check{
 		fails(render.Unprintable, "high"),
 		fails(render.EmbeddedItems, "high"),

@@ -72,7 +72,7 @@ func deployedTwice(ctx context.Context, a *Scope) (list []RootViolation, _ error
 	}
 	for _, r := range a.Resources {
 		key := diff.KeyOf(r)
-		if len(all.by[key]) < 2 || !placedFor(key) || shared(r) {
+		if len(all.by[key]) < 2 || !placedFor(key) || shared(r.Object) {
 			continue
 		}
 		own := slices.IndexFunc(all.by[key], func(d deployedBy) bool { return d.root == a.Root })
@@ -105,8 +105,8 @@ func placedFor(key diff.Key) bool {
 
 // shared reports whether an object's annotations say that several owners apply it together, that it is a hook, or that
 // it is not applied.
-func shared(r *render.Resource) bool {
-	for key, value := range mapAt(r.Object, "/metadata/annotations") {
+func shared(o map[string]any) bool {
+	for key, value := range mapAt(o, "/metadata/annotations") {
 		text := fmt.Sprint(value)
 		switch key {
 		case "kustomize.toolkit.fluxcd.io/ssa", "helm.sh/hook", "argocd.argoproj.io/hook", "config.kubernetes.io/local-config":
@@ -126,7 +126,7 @@ func (reached *Reached) collect(ctx context.Context, all *everywhere, a *Scope) 
 	add := func(root roots.Root, resources []*render.Resource, was func(diff.Key) bool) {
 		for _, r := range resources {
 			key := diff.KeyOf(r)
-			if !shared(r) && !slices.ContainsFunc(all.by[key], func(d deployedBy) bool { return d.root == root }) {
+			if !shared(r.Object) && !slices.ContainsFunc(all.by[key], func(d deployedBy) bool { return d.root == root }) {
 				all.by[key] = append(all.by[key], deployedBy{root, was(key)})
 			}
 		}

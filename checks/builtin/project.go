@@ -16,6 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/pattern"
 	"github.com/lintel-bot/lintel/render/deploy"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -30,7 +31,7 @@ func unpermitted(ctx context.Context, f *apiFacts, s Deployed) (list []schema.Vi
 	switch id := admission.IdentityOf(s.Object); {
 	case id.Group == argo && id.Kind == "Application" && id.Namespace != "":
 		if project := f.projectOf(declared.Cautious(declared.Unrecorded(ctx), s.Root), s.Object, "/spec/project"); project != nil {
-			return forbidden(project, s.Object)
+			return append(forbidden(project, s.Object), f.outgrown(ctx, s, project)...)
 		}
 		return nil
 	case id.Group == argo && id.Kind == "AppProject":
@@ -96,34 +97,80 @@ func (f *apiFacts) abandons(ctx context.Context, s Deployed) (list []schema.Viol
 	if !s.Updated || s.Old == nil || f.projectOf(atHand(ctx, s.Root), s.Object, "/metadata/name") == nil {
 		return nil // new, or several roots declare it in different ways
 	}
+	add := func(of, lost string, app admission.Object) {
+		if !slices.ContainsFunc(list, func(v schema.Violation) bool { return v.Pointer == of }) {
+			list = append(list, schema.Violation{Pointer: of, Message: fmt.Sprintf("the project no longer permits %s of the Application %s%s",
+				lost, admission.IdentityOf(app).Name, notSynchronized)})
+		}
+	}
 	for _, app := range f.staying(ctx, s, admission.IdentityOf(s.Object)) {
 		before := forbidden(s.Old.Object, app)
 		for _, v := range forbidden(s.Object, app) {
-			known := func(w schema.Violation) bool { return w.Pointer == v.Pointer }
 			of := "/spec/sourceRepos"
 			if v.Pointer == "/spec/destination" {
 				of = "/spec/destinations"
 			}
-			there := slices.ContainsFunc(list, func(w schema.Violation) bool { return w.Pointer == of })
-			if !there && !slices.ContainsFunc(before, known) {
-				list = append(list, schema.Violation{Pointer: of, Message: fmt.Sprintf("the project no longer permits %s of the Application %s%s",
-					strings.TrimPrefix(v.Pointer, "/spec/"), admission.IdentityOf(app).Name, notSynchronized)})
+			if !slices.ContainsFunc(before, func(w schema.Violation) bool { return w.Pointer == v.Pointer }) {
+				add(of, strings.TrimPrefix(v.Pointer, "/spec/"), app)
 			}
+		}
+		if id, of := f.loses(ctx, s, app, s.Old.Object, s.Object); of != "" {
+			add(of, id.Kind, app)
 		}
 	}
 	return list
 }
 
+// outgrown finds that an Application moves to a project which does not permit an object that it deploys and the change leaves alone.
+func (f *apiFacts) outgrown(ctx context.Context, s Deployed, project admission.Object) []schema.Violation {
+	const at = "/spec/project"
+	if !s.Updated || s.Old == nil || cmp.Or(textAt(s.Old.Object, at), "default") == cmp.Or(textAt(s.Object, at), "default") {
+		return nil
+	}
+	_, lookups := declared.For(declared.Unrecorded(ctx), s.Root)
+	if id, of := f.loses(ctx, s, s.Object, f.projectOf(lookups.Before(atHand(ctx, s.Root)), s.Old.Object, at), project); of != "" {
+		return []schema.Violation{{Pointer: at, Message: notPermitted(project, id) + ", which this Application deploys" + notSynchronized}}
+	}
+	return nil
+}
+
+// loses returns an object that an Application deploys and the change leaves alone, and the list by which a project forbids it now,
+// "" if there is none. Before, the old project permitted it, or is not known.
+func (f *apiFacts) loses(ctx context.Context, s Deployed, app, old, now admission.Object) (id admission.Identity, of string) {
+	by, known := f.cluster.(interface {
+		Kept(ctx context.Context, by gitops.Reference) []admission.Object
+	})
+	if !known || reflect.DeepEqual(kindLists(old), kindLists(now)) {
+		return id, ""
+	}
+	owner := admission.IdentityOf(app)
+	for _, o := range by.Kept(ctx, gitops.Reference{Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name}) {
+		id = admission.IdentityOf(o)
+		if of = f.forbids(ctx, s.Root, now, id); of != "" && (old == nil || f.forbids(ctx, s.Root, old, id) == "") {
+			return id, of
+		}
+	}
+	return id, ""
+}
+
+// kindLists are the lists of a project that decide about kinds.
+func kindLists(project admission.Object) (list []any) {
+	for _, name := range []string{"clusterResourceWhitelist", "clusterResourceBlacklist", "namespaceResourceWhitelist", "namespaceResourceBlacklist"} {
+		list = append(list, jsonpointer.At(project, "/spec/"+name))
+	}
+	return list
+}
+
+// notPermitted says that a project does not permit the kind of an object.
+func notPermitted(project admission.Object, id admission.Identity) string {
+	return fmt.Sprintf("the project %s does not permit %s of %s", admission.IdentityOf(project).Name, id.Kind, cmp.Or(id.Group, "the core group"))
+}
+
 // projectGoes finds that a project goes while Applications of it stay.
 func (f *apiFacts) projectGoes(ctx context.Context, s Deployed) []Violation {
 	id := admission.IdentityOf(s.Old.Object)
-	if f == nil || f.cluster == nil || id.Group != argo || id.Kind != "AppProject" {
+	if id.Group != argo || id.Kind != "AppProject" || !f.lacks(ctx, s.Root, plain(id)) {
 		return nil
-	}
-	now, lookups := declared.For(declared.Unrecorded(ctx), s.Root)
-	now = declared.Quiet(kinds.AskFor(now, ""))
-	if _, declares := f.cluster.Get(now, id.Group, id.Kind, id.Namespace, id.Name); declares || lookups.Unknown() {
-		return nil // another root declares it, or a source that is not rendered may
 	}
 	for _, app := range f.staying(ctx, s, id) {
 		return []Violation{{"/metadata/name", fmt.Sprintf("the Application %s is still of this project%s", admission.IdentityOf(app).Name, notSynchronized)}}
@@ -147,41 +194,52 @@ func (f *apiFacts) staying(ctx context.Context, s Deployed, project admission.Id
 	return list
 }
 
-// unpermittedKind finds that the project of what deploys an object does not permit its kind, or its namespace beside that of
-// the destination (IsGroupKindPermitted of Argo CD).
-func (f *apiFacts) unpermittedKind(ctx context.Context, s Deployed) []schema.Violation {
+// ruled is an Application or ApplicationSet that deploys a root, and its project.
+type ruled struct {
+	app, project admission.Object
+	at           string // the specification of the Application
+}
+
+// projects returns the known projects of what deploys a root, once for all of its objects.
+func (f *apiFacts) projects(ctx context.Context, root roots.Root) []ruled {
 	by, known := f.cluster.(interface {
 		Deployers(roots.Root) []*deploy.Deployment
 	})
 	if !known {
 		return nil
 	}
-	id, look := admission.IdentityOf(s.Object), atHand(ctx, s.Root)
-	for _, one := range by.Deployers(s.Root) {
-		at := map[string]string{"Application": "/spec", "ApplicationSet": "/spec/template/spec"}[one.Object.Kind]
-		if at == "" || one.Object.Namespace == "" || len(f.cluster.List(look, argo, "AppProject", one.Object.Namespace)) == 0 {
-			continue
+	return f.ruled.Get(root, func() (list []ruled) {
+		look := atHand(ctx, root)
+		for _, one := range by.Deployers(root) {
+			at := map[string]string{"Application": "/spec", "ApplicationSet": "/spec/template/spec"}[one.Object.Kind]
+			if at == "" || one.Object.Namespace == "" || len(f.cluster.List(look, argo, "AppProject", one.Object.Namespace)) == 0 {
+				continue
+			}
+			app, ok := f.cluster.Get(look, argo, one.Object.Kind, one.Object.Namespace, one.Object.Name)
+			if !ok || schema.FilledIn(textAt(app, at+"/project")) || strings.Contains(textAt(app, at+"/project"), "{{") ||
+				textAt(app, "/spec/templatePatch") != "" || holdsKey(jsonpointer.At(app, "/spec/generators"), "template") {
+				continue // or the project of some that are generated is another
+			}
+			if project := f.projectOf(look, app, at+"/project"); project != nil {
+				list = append(list, ruled{app, project, at})
+			}
 		}
-		app, ok := f.cluster.Get(look, argo, one.Object.Kind, one.Object.Namespace, one.Object.Name)
-		if !ok || schema.FilledIn(textAt(app, at+"/project")) || strings.Contains(textAt(app, at+"/project"), "{{") ||
-			textAt(app, "/spec/templatePatch") != "" || holdsKey(jsonpointer.At(app, "/spec/generators"), "template") {
-			continue // or the project of some that are generated is another
+		return list
+	})
+}
+
+// unpermittedKind finds that the project of what deploys an object does not permit its kind, or its namespace beside that of
+// the destination (IsGroupKindPermitted of Argo CD).
+func (f *apiFacts) unpermittedKind(ctx context.Context, s Deployed) []schema.Violation {
+	id := admission.IdentityOf(s.Object)
+	for _, one := range f.asOf(ctx).projects(ctx, s.Root) {
+		app, project := one.app, one.project
+		if f.forbids(ctx, s.Root, project, id) != "" {
+			return []schema.Violation{{Pointer: "/kind", Message: notPermitted(project, id) + notSynchronized}}
 		}
-		project := f.projectOf(look, app, at+"/project")
-		if project == nil {
-			continue
-		}
-		name := admission.IdentityOf(project).Name
-		namespaced, known := kinds.Namespaced(id.Group, id.Kind)
-		if !known && kinds.DefinedClusterScoped(look, f.cluster, id.Group, id.Kind) {
-			namespaced, known = false, true
-		}
-		if !permitsKind(project, id, namespaced) && (known || !permitsKind(project, id, !namespaced)) {
-			return []schema.Violation{{Pointer: "/kind", Message: fmt.Sprintf("the project %s does not permit %s of %s%s",
-				name, id.Kind, cmp.Or(id.Group, "the core group"), notSynchronized)}}
-		}
-		if to := textAt(app, "/spec/destination/namespace"); at != "/spec" || !namespaced || id.Namespace == "" || id.Namespace == to || mapAt(app, "/spec/destination") == nil ||
-			schema.FilledIn(jsonpointer.At(app, "/spec/destination")) || schema.FilledIn(id.Namespace) {
+		namespaced, _ := kinds.Namespaced(id.Group, id.Kind)
+		if to := textAt(app, "/spec/destination/namespace"); one.at != "/spec" || !namespaced || id.Namespace == "" || id.Namespace == to ||
+			mapAt(app, "/spec/destination") == nil || schema.FilledIn(jsonpointer.At(app, "/spec/destination")) || schema.FilledIn(id.Namespace) {
 			continue
 		}
 		spec := maps.Clone(mapAt(app, "/spec"))
@@ -189,10 +247,22 @@ func (f *apiFacts) unpermittedKind(ctx context.Context, s Deployed) []schema.Vio
 		mapAt(spec, "/destination")["namespace"] = id.Namespace
 		if !permitsDestination(listAt(project, "/spec/destinations"), map[string]any{"spec": spec}) {
 			return []schema.Violation{{Pointer: "/metadata/namespace", Message: fmt.Sprintf("the project %s does not permit the namespace %s%s",
-				name, id.Namespace, notSynchronized)}}
+				admission.IdentityOf(project).Name, id.Namespace, notSynchronized)}}
 		}
 	}
 	return nil
+}
+
+// forbids returns the list by which a project forbids the kind of an object of a root, "" if it permits it. Where it is not known
+// whether the kind has namespaces, both lists must forbid it.
+func (f *apiFacts) forbids(ctx context.Context, root roots.Root, project admission.Object, id admission.Identity) string {
+	namespaced, known := kinds.Namespaced(id.Group, id.Kind)
+	unknown := !known && !kinds.DefinedClusterScoped(atHand(ctx, root), f.cluster, id.Group, id.Kind)
+	of := forbiddenBy(project, id, namespaced || unknown)
+	if unknown && of != "" && forbiddenBy(project, id, false) == "" {
+		return ""
+	}
+	return of
 }
 
 // holdsKey reports whether any map in a value has a key.
@@ -207,9 +277,9 @@ func holdsKey(v any, key string) bool {
 	return false
 }
 
-// permitsKind reports whether the lists of a project permit a kind. A project without a list of permitted kinds permits all that
+// forbiddenBy returns the list by which a project forbids a kind. A project without a list of permitted kinds permits all that
 // have a namespace, and none of the whole cluster.
-func permitsKind(project map[string]any, id admission.Identity, namespaced bool) bool {
+func forbiddenBy(project map[string]any, id admission.Identity, namespaced bool) string {
 	of := "/spec/clusterResource"
 	if namespaced {
 		of = "/spec/namespaceResource"
@@ -224,7 +294,13 @@ func permitsKind(project map[string]any, id admission.Identity, namespaced bool)
 		})
 	}
 	_, listed := jsonpointer.At(project, of+"Whitelist").([]any)
-	return (namespaced && !listed || has("Whitelist", true)) && !has("Blacklist", false)
+	switch {
+	case (listed || !namespaced) && !has("Whitelist", true):
+		return of + "Whitelist"
+	case has("Blacklist", false):
+		return of + "Blacklist"
+	}
+	return ""
 }
 
 // permits reports whether patterns for sources permit an address, or may do so. One that begins with "!" forbids what it matches.

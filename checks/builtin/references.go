@@ -129,10 +129,31 @@ func plain(id admission.Identity) admission.Identity {
 	return id
 }
 
+// goes finds that an object goes which others need. certain selects what is certain: where a source that is not rendered may declare
+// the object from now on, it is not.
+func (f *apiFacts) goes(ctx context.Context, s Deployed, certain bool) []Violation {
+	if f == nil || f.cluster == nil {
+		return nil
+	}
+	list, id := append(f.projectGoes(ctx, s), f.referenceGoes(ctx, s)...), admission.IdentityOf(s.Old.Object)
+	if len(list) == 0 {
+		return nil
+	}
+	look, lookups := declared.For(declared.Unrecorded(ctx), s.Root)
+	_, declares := f.cluster.Get(declared.Quiet(look), id.Group, id.Kind, id.Namespace, id.Name)
+	if declares || lookups.Unknown() == certain {
+		return nil
+	}
+	if !certain {
+		list[0].Message += ", unless a source that was not rendered declares it"
+	}
+	return list
+}
+
 // referenceGoes finds that an object goes while objects of Flux depend on it.
 func (f *apiFacts) referenceGoes(ctx context.Context, s Deployed) []Violation {
 	id := plain(admission.IdentityOf(s.Old.Object))
-	if f == nil || f.cluster == nil || id.Kind != "Kustomization" && id.Kind != "HelmRelease" || !strings.HasSuffix(id.Group, ".toolkit.fluxcd.io") ||
+	if id.Kind != "Kustomization" && id.Kind != "HelmRelease" || !strings.HasSuffix(id.Group, ".toolkit.fluxcd.io") ||
 		!f.lacks(ctx, s.Root, id) {
 		return nil
 	}

@@ -43,7 +43,7 @@ func refused(ctx context.Context, f *apiFacts, s Deployed) []schema.Violation {
 		found = append(found, schema.Violation{Message: fmt.Sprintf("Argo CD keeps the object in one of its annotations, which "+
 			"then have more than %d bytes: set the sync option ServerSideApply=true: %s", maxAnnotations, apiserver.Refused)})
 	}
-	return slices.Concat(found, f.unresizable(ctx, s), f.unserved(ctx, s))
+	return slices.Concat(found, f.unresizable(ctx, s), f.unserved(ctx, s), f.taken(ctx, s))
 }
 
 // maxAnnotations is how many bytes the annotations of an object may have (TotalAnnotationSizeLimitB of

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -115,6 +116,31 @@ func (d *Objects) IsDeployed(root roots.Root) bool { return d.set.IsPlaced(root)
 
 // Deployers lists what deploys a root.
 func (d *Objects) Deployers(root roots.Root) []*deploy.Deployment { return d.set.Deployers(root) }
+
+// Kept lists the objects that an object of Argo CD or Flux deploys before and after the change, and that the change leaves as they
+// are. Those that come from outside of the repository are left out, unless they are rendered already.
+func (d *Objects) Kept(ctx context.Context, by gitops.Reference) (list []admission.Object) {
+	if d.tip == nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tip.mu.Lock()
+	defer d.tip.mu.Unlock()
+	for _, root := range d.set.RootsOf(by) {
+		if _, rendered := d.roots[root]; !rendered && d.set.IsExternal(root) || !d.tip.set.Has(root) {
+			continue
+		}
+		d.render(ctx, []roots.Root{root})
+		d.tip.render(ctx, []roots.Root{root})
+		for _, r := range d.roots[root] {
+			if slices.ContainsFunc(d.tip.roots[root], func(was *render.Resource) bool { return reflect.DeepEqual(r.Object, was.Object) }) {
+				list = append(list, r.Object)
+			}
+		}
+	}
+	return list
+}
 
 // AppliesOnClient reports whether something that deploys a root sends an object of it as "kubectl apply" does.
 func (d *Objects) AppliesOnClient(root roots.Root, object map[string]any) bool {

@@ -67,15 +67,20 @@ func (d *Objects) released(ctx context.Context, q query, own []gitops.Cluster) *
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	q.clusters = d.keyOf(own)
-	if known := d.answers[q]; known != nil {
-		return known
+	out := d.answers[q]
+	if out == nil {
+		out = d.lookReleased(ctx, q, own)
+		for _, e := range out.list {
+			d.Secrets.Object(e.object)
+		}
+		if ctx.Err() == nil {
+			d.answers[q] = out
+		}
 	}
-	out := d.lookReleased(ctx, q, own)
-	for _, e := range out.list {
-		d.Secrets.Object(e.object)
-	}
-	if ctx.Err() == nil {
-		d.answers[q] = out
+	if ctx.Value(quietKey{}) == nil {
+		for _, b := range out.blind {
+			d.warn(b.Root, b.Why)
+		}
 	}
 	return out
 }
@@ -108,9 +113,6 @@ func (d *Objects) lookReleased(ctx context.Context, q query, own []gitops.Cluste
 		if !looked[root] {
 			out.blind = append(out.blind, Blind{root, d.late(root)})
 		}
-	}
-	for _, b := range out.blind {
-		d.warn(b.Root, b.Why)
 	}
 	return out
 }

@@ -14,7 +14,7 @@ type Checks struct {
 	Warned        Level `yaml:"api-server-warnings"`          // what the API server warns of
 	PodSecurity   Level `yaml:"pod-security"`                 // Pods that a declared Namespace does not admit
 	Limits        Level `yaml:"namespace-limits"`             // Pods that LimitRanges and ResourceQuotas do not admit
-	PodPolicies   Level `yaml:"pod-policies"`                 // Pods that policies of Kubernetes deny
+	PodPolicies   Level `yaml:"pod-policies"`                 // Pods that policies deny
 	MissingClass  Level `yaml:"missing-class"`                // names of classes that a cluster does not have
 	Schema        Level `yaml:"schema"`                       // objects against the types of Kubernetes and of custom resource definitions
 	Removed       Level `yaml:"removed-apis"`                 // versions of APIs that the cluster does not serve

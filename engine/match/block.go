@@ -61,6 +61,14 @@ func Compile(m policy.Match) (*Block, []*InvalidError) {
 // Empty reports whether the block has no filters.
 func (b *Block) Empty() bool { return b == nil || b.empty }
 
+// IsForCreations reports whether the block matches creations and no updates.
+func (b *Block) IsForCreations() bool {
+	only := func(f filter) bool {
+		return slices.Contains(f.operations, admission.Create) && !slices.Contains(f.operations, admission.Update)
+	}
+	return slices.ContainsFunc(b.all, only) || len(b.any) > 0 && !slices.ContainsFunc(b.any, func(f filter) bool { return !only(f) })
+}
+
 func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
 	var problems []*InvalidError
 	bad := func(field, format string, args ...any) {

@@ -233,6 +233,9 @@ func (e *entry) stands(key string, value any) bool { return Wildcard(e.name, key
 func (e *entry) matchField(name string, value any, present bool, r *recorder) verdict {
 	mk := r.enter(name)
 	defer r.leave(mk)
+	if value == any(Matching) && e.anchor != anchorNegation {
+		return pass
+	}
 	switch e.anchor {
 	case anchorNegation:
 		if present {

@@ -85,8 +85,7 @@ func (p *Pattern) Match(resource any) Outcome {
 	}
 }
 
-// AsksWithAnchor reports whether an anchor asks for a field of the resource, or with a parent, of a map in it: where the field is
-// absent, the pattern takes it as it is.
+// AsksWithAnchor reports whether an anchor asks for a field of the resource, or with a parent, of a map in it.
 func (p *Pattern) AsksWithAnchor(parent, field string) bool {
 	nodes := []*node{p.root}
 	if parent != "" {
@@ -101,3 +100,12 @@ func (p *Pattern) AsksWithAnchor(parent, field string) bool {
 		return slices.ContainsFunc(slices.Concat(n.anchors, n.fields), func(e entry) bool { return e.anchor != anchorNone && e.name == field })
 	})
 }
+
+// Unknown stands in a resource for a value that is not known.
+type Unknown bool
+
+// Whatever a pattern asks of the value, Matching has it, and Mismatched has not.
+const (
+	Matching   Unknown = true
+	Mismatched Unknown = false
+)

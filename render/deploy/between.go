@@ -332,6 +332,14 @@ func (s *Set) ByObject(object gitops.Reference) (list []*Deployment) {
 	return list
 }
 
+// RootsOf lists the roots that an object deploys.
+func (s *Set) RootsOf(object gitops.Reference) (list []roots.Root) {
+	for _, one := range s.ByObject(object) {
+		list = append(list, one.root())
+	}
+	return list
+}
+
 // generates reports whether an ApplicationSet beside that of a problem makes an Application with a name that deploys a
 // folder. Then the cluster is one of those that the other selects.
 func (s *Set) generates(p gitops.Problem, name string) bool {

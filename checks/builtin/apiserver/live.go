@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -50,6 +51,13 @@ const (
 	healthCheckPort = 30000
 	lastNodePort    = 32767
 )
+
+// IsExample reports whether an address or a node port is one that may stand in for what the API server chooses.
+func IsExample(text string) bool {
+	const most = 64 // ports of a Service
+	port, err := strconv.Atoi(text)
+	return err == nil && port > lastNodePort-most || slices.Contains(slices.Collect(maps.Values(addresses)), text)
+}
 
 // allocate sets what the API server allocates for a new Service before validation: addresses, node ports, and a port for
 // health checks.
