@@ -150,9 +150,11 @@ func (d *Objects) list(ctx context.Context, group, kind, namespace string) (_ []
 		return nil, false
 	}
 	w := wanted{brought: !inReleases(ctx)}
-	if defined, _ := kinds.AskedFor(ctx); defined != "" {
-		w.word, w.name, _ = strings.Cut(defined, ".")
-		w.name = "*." + w.name // definitions have names that end with their group
+	word, _ := kinds.AskedFor(ctx)
+	if word, of, defined := strings.Cut(word, "."); defined {
+		w.word, w.name = word, "*."+of // definitions have names that end with their group
+	} else {
+		w.word = word
 	}
 	releases := !w.brought
 	was, now := d.seen(ctx, group, kind, w)

@@ -17,16 +17,16 @@ type Cluster interface {
 type kindsKey struct{}
 
 // AskedFor reports whether objects are looked up in a context only to find out which kinds there are. Then no result
-// about an object depends on the answer, and it may be less complete. If it returns a kind, as KIND.GROUP, only definitions
-// of that one count.
-func AskedFor(ctx context.Context) (kind string, is bool) {
-	kind, is = ctx.Value(kindsKey{}).(string)
-	return kind, is
+// about an object depends on the answer, and it may be less complete. If it returns a word, only objects that state it count; as
+// KIND.GROUP, only definitions of that kind.
+func AskedFor(ctx context.Context) (word string, is bool) {
+	word, is = ctx.Value(kindsKey{}).(string)
+	return word, is
 }
 
 // AskFor returns a context for which AskedFor returns true.
-func AskFor(ctx context.Context, kind string) context.Context {
-	return context.WithValue(ctx, kindsKey{}, kind)
+func AskFor(ctx context.Context, word string) context.Context {
+	return context.WithValue(ctx, kindsKey{}, word)
 }
 
 type reviewedKey struct{}
