@@ -358,8 +358,7 @@ func pointerAt(n *yaml.Node, line, column int, holder bool) (string, bool) {
 	at := func(n *yaml.Node) bool { return n != nil && n.Line == line && (column == 0 || n.Column == column) }
 	switch n.Kind {
 	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			key, value := n.Content[i], n.Content[i+1]
+		for key, value := range doc.Pairs(n) {
 			here := "/" + jsonpointer.Escape(key.Value)
 			scalar := value.Kind == yaml.ScalarNode
 			if (at(key) || at(value) && (scalar || value.Style&yaml.FlowStyle != 0)) && !(holder && scalar) {

@@ -110,14 +110,13 @@ func (f *finisher) node(n *yaml.Node, pointer string, depth int) {
 	f.done[n] = true
 	switch n.Kind {
 	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			key := n.Content[i]
+		for key, value := range doc.Pairs(n) {
 			if strings.Contains(key.Value, "$") && key.Kind == yaml.ScalarNode {
 				if text, _, ok := f.replace(key.Value, pointer+"/"+jsonpointer.Escape(key.Value)); ok {
 					key.Value = text
 				}
 			}
-			f.node(n.Content[i+1], pointer+"/"+jsonpointer.Escape(key.Value), depth+1)
+			f.node(value, pointer+"/"+jsonpointer.Escape(key.Value), depth+1)
 		}
 	case yaml.SequenceNode:
 		for i, c := range n.Content {
