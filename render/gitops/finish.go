@@ -157,10 +157,7 @@ func unique(names []string) []string {
 // scalar replaces variables in one value. Flux replaces them in the printed manifest and parses it again, so a value
 // can change its type: a text that is printed without quotes may become a number, a boolean, a list or null.
 func (f *finisher) scalar(n *yaml.Node, pointer string) {
-	printed, err := sigsyaml.Marshal(map[string]string{"v": n.Value})
-	if err != nil {
-		return
-	}
+	printed, _ := sigsyaml.Marshal(map[string]string{"v": n.Value}) // any text can be printed
 	whole := variable.MatchString(n.Value)
 	text, e, changed := f.replace(string(printed), pointer)
 	if !changed {
