@@ -277,7 +277,7 @@ func (c *chartPlaces) spans(s spot, found []trace.Origin, at, length int) (spans
 			end = min(end, pieces[i+1].At-from)
 		}
 		begin, end = max(begin, 0), min(end, len(s.value.Value))
-		if begin >= end || !strings.ContainsFunc(s.value.Value[begin:end], isWord) {
+		if begin >= end || !strings.ContainsFunc(s.value.Value[begin:end], origin.IsWord) {
 			continue
 		}
 		p, _ := c.origin(o, s.value.Value[begin:end])
