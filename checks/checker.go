@@ -7,8 +7,8 @@ package checks
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -109,8 +109,7 @@ func (k *kept) keptAt(change report.Change, previewTime time.Duration) (scope, n
 	if err != nil {
 		return "", "", false
 	}
-	sum := sha256.Sum256(data)
-	return disk.Scope("report", k.gitDir), hex.EncodeToString(sum[:]), true
+	return disk.Scope("report", k.gitDir), fmt.Sprintf("%x", sha256.Sum256(data)), true
 }
 
 // report returns the kept report of a change, nil if there is none.

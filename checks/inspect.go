@@ -26,9 +26,8 @@ func (c *Checker) Inspect(ctx context.Context, change report.Change) (*report.In
 
 func inspect(ctx context.Context, repo *repository) (*report.Inspection, error) {
 	out := &report.Inspection{Approvers: repo.settings.AllApprovers(), Teams: repo.settings.Teams()}
-	wanted, err := repo.remote.Wanted()
-	if out.Wanted = wanted; wanted != nil || err != nil {
-		return out, err
+	if out.Wanted = repo.remote.Wanted(); out.Wanted != nil {
+		return out, nil
 	}
 	for _, cluster := range append([]string{""}, repo.settings.ClusterNames()...) {
 		if err := inspectCluster(ctx, repo.in(cluster), out); err != nil {

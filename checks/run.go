@@ -46,11 +46,7 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (out *report.Re
 		k.renderings.Save() // also before a fetch, since another process may run the next round
 	}
 	if !repo.asksTime {
-		answers, err := repo.remote.Answers()
-		if err != nil {
-			return nil, err
-		}
-		k.keep(ctx, change, c.PreviewTime, out, answers, begun)
+		k.keep(ctx, change, c.PreviewTime, out, repo.remote.Answers(), begun)
 	}
 	return out, nil
 }
@@ -86,8 +82,8 @@ func (c *Checker) check(ctx context.Context, repo *repository) (*report.Report, 
 	if err != nil {
 		return nil, err
 	}
-	if wanted, err := repo.remote.Wanted(); wanted != nil || err != nil {
-		return &report.Report{Wanted: wanted}, err
+	if wanted := repo.remote.Wanted(); wanted != nil {
+		return &report.Report{Wanted: wanted}, nil
 	}
 	if change.OnlyDifferences {
 		return differences(ctx, repo, pairs)
@@ -107,8 +103,8 @@ func (c *Checker) check(ctx context.Context, repo *repository) (*report.Report, 
 		outcomes = append(outcomes, one)
 	}
 	repo.asksTime = askTime(outcomes)
-	if wanted, err := repo.remote.LookupsWanted(); wanted != nil || err != nil {
-		return &report.Report{Wanted: wanted}, err
+	if wanted := repo.remote.LookupsWanted(); wanted != nil {
+		return &report.Report{Wanted: wanted}, nil
 	}
 	if err := inEffect(change.Edits, outcomes); err != nil {
 		return nil, err
@@ -118,8 +114,8 @@ func (c *Checker) check(ctx context.Context, repo *repository) (*report.Report, 
 			return nil, err
 		}
 	}
-	if wanted, err := repo.remote.PreviewWanted(); wanted != nil || err != nil {
-		return &report.Report{Wanted: wanted}, err
+	if wanted := repo.remote.PreviewWanted(); wanted != nil {
+		return &report.Report{Wanted: wanted}, nil
 	}
 	whom := repo.settings.AllApprovers()
 	out := &report.Report{All: change.All, Same: !change.All && len(repo.trees.Differences) == 0, Approvers: &whom, Teams: repo.settings.Teams(),
@@ -292,8 +288,8 @@ func issueOf(r *render.Resource, issue render.Issue) report.Problem {
 func (c *Checker) proposed(ctx context.Context, repo *repository) (*report.Report, error) {
 	change, k := repo.change, repo.kept
 	out := &report.Report{All: true}
-	if wanted, err := repo.remote.Wanted(); wanted != nil || err != nil {
-		return &report.Report{Wanted: wanted}, err
+	if wanted := repo.remote.Wanted(); wanted != nil {
+		return &report.Report{Wanted: wanted}, nil
 	}
 	_, sources := repo.remote.Sources()
 	secrets := &mask.Values{}
@@ -334,8 +330,8 @@ func (c *Checker) proposed(ctx context.Context, repo *repository) (*report.Repor
 		out.Fail(unread(before, change.Proposed.Base)...)
 		out.Fail(unread(after, change.Proposed.Head)...)
 	}
-	if wanted, err := repo.remote.Wanted(); wanted != nil || err != nil {
-		return &report.Report{Wanted: wanted}, err
+	if wanted := repo.remote.Wanted(); wanted != nil {
+		return &report.Report{Wanted: wanted}, nil
 	}
 	out.ConcludeProposed()
 	var from []report.RemoteSource // others decide by these addresses: masking values of Secrets must not change one

@@ -66,8 +66,8 @@ func (c *Checker) Show(ctx context.Context, q report.Query) (out *report.Showing
 	if ctx.Err() == nil {
 		k.renderings.Save()
 	}
-	if wanted, err := from.Wanted(); wanted != nil || err != nil {
-		return &report.Showing{Wanted: wanted}, err
+	if wanted := from.Wanted(); wanted != nil {
+		return &report.Showing{Wanted: wanted}, nil
 	}
 	return out, nil
 }

@@ -123,8 +123,7 @@ func hideLinks(links []report.BlamedLink) {
 func markLines(n *yaml.Node, pointer string, starts map[int]string, blocks map[int]bool) {
 	switch n.Kind {
 	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			key, value := n.Content[i], n.Content[i+1]
+		for key, value := range doc.Pairs(n) {
 			p := pointer + "/" + jsonpointer.Escape(key.Value)
 			starts[key.Line] = p
 			if value.Kind == yaml.ScalarNode && value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {

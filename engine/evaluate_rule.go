@@ -97,12 +97,11 @@ func (v *review) rule(s *ruleStep) (out Result, more []verdict, ok bool) {
 func (v *review) result(r *rule, d verdict) Result {
 	enforced, known := r.action.enforced(v.target)
 	out := Result{
-		Policy: r.policy.ref, Rule: r.name, Line: cmp.Or(d.line, r.line), Outcome: d.outcome, Message: d.message,
-		Exceptions: d.used, Combined: d.combine,
-		Mutation: r.mutation != nil, Patched: d.patched, Old: v.request.Object == nil,
-		// If a mutate rule cannot be applied, the request is denied, even if the policy is in audit mode.
-		Enforce: r.mutation != nil || !r.policy.report && enforced,
-		Unsure:  !known,
+		Policy: r.policy.ref, Exceptions: d.used, Mutation: r.mutation != nil, Unsure: !known,
+		Decision: Decision{Rule: r.name, Line: cmp.Or(d.line, r.line), Outcome: d.outcome, Message: d.message,
+			Combined: d.combine, Patched: d.patched, Old: v.request.Object == nil,
+			// If a mutate rule cannot be applied, the request is denied, even if the policy is in audit mode.
+			Enforce: r.mutation != nil || !r.policy.report && enforced},
 	}
 	if d.outcome == Error && r.policy.ignore && v.ctx.Err() == nil {
 		out.Enforce = false // a cluster lets pass what it cannot evaluate

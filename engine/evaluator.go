@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -298,7 +297,7 @@ func (v *review) run(steps []int) []placed {
 // add adds the result of a step. After a mutation, the following steps see the mutated object.
 func (v *review) add(r Result) {
 	v.results = append(v.results, placed{r, v.policy})
-	if r.Patched != nil && !same(r.Patched, v.request.Object) {
+	if r.Patched != nil && !admission.IsSame(r.Patched, v.request.Object) {
 		request := *v.request
 		request.Object = r.Patched
 		v.use(&request)
@@ -324,11 +323,6 @@ func (v *review) see(inherited bool) {
 	v.use(&request)
 }
 
-// same reports whether two values are the same object.
-func same(a, b admission.Object) bool {
-	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
-}
-
 // use continues the review with another request.
 func (v *review) use(r *admission.Request) {
 	v.request, v.target = r, match.NewTarget(r)
@@ -339,6 +333,11 @@ func (v *review) use(r *admission.Request) {
 func panicked(x any) string {
 	message, _, _ := strings.Cut(fmt.Sprint(x), "\n")
 	return "the rule could not be evaluated: internal error: " + message
+}
+
+// crashed returns the decision of a policy that panicked.
+func crashed(p PolicyRef, x any) Decision {
+	return Decision{Line: p.Line, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""}}
 }
 
 // root returns the variables that all rules have.

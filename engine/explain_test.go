@@ -114,7 +114,7 @@ func TestRequirementOfEveryRuleBody(t *testing.T) {
 				t.Errorf("%s: %s: %q, want %q", body, field, got, want)
 			}
 		}
-		stranger := engine.Result{Outcome: engine.Fail, Rule: "all", Fields: []string{"/spec/x"}}
+		stranger := engine.Result{Decision: engine.Decision{Outcome: engine.Fail, Rule: "all", Fields: []string{"/spec/x"}}}
 		if advice := by.SuggestFixes(t.Context(), request, []engine.Result{stranger}, nil)[0]; len(advice) > 0 {
 			t.Errorf("a rule of no policy of the set: %+v", advice)
 		}
@@ -189,7 +189,9 @@ spec:
 func TestRuleID(t *testing.T) {
 	rules := engine.PolicyRef{APIVersion: "kyverno.io/v1", Kind: "Policy", Namespace: "ns", Name: "p"}
 	whole := engine.PolicyRef{APIVersion: "policies.kyverno.io/v1", Kind: "ValidatingPolicy", Name: "p"}
-	id := func(p engine.PolicyRef, rule string) engine.RuleID { return engine.Result{Policy: p, Rule: rule}.ID() }
+	id := func(p engine.PolicyRef, rule string) engine.RuleID {
+		return engine.Result{Policy: p, Decision: engine.Decision{Rule: rule}}.ID()
+	}
 	switch {
 	case id(rules, "a") == id(rules, "b"):
 		t.Error("two rules of a policy are one")

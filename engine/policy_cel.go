@@ -112,10 +112,7 @@ func (p *celPolicy) evaluate(v *review) {
 func (p *celPolicy) results(v *review) (out []Result) {
 	defer func() {
 		if x := recover(); x != nil {
-			out = []Result{{
-				Policy: p.ref, Line: p.ref.Line, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""},
-				Mutation: p.at != validates,
-			}}
+			out = []Result{{Policy: p.ref, Mutation: p.at != validates, Decision: crashed(p.ref, x)}}
 		}
 	}()
 	for _, found := range p.cel.Evaluate(v.ctx, v.request, v.celLog()) {
@@ -144,10 +141,8 @@ func (p *celPolicy) results(v *review) (out []Result) {
 func failing(r Result) bool { return r.Outcome == Fail }
 
 func (v *review) fromCEL(ref PolicyRef, r cel.Result) Result {
-	out := Result{
-		Policy: ref, Rule: r.Rule, Outcome: r.Outcome, Enforce: r.Enforce, Message: r.Message,
-		Fields: r.Fields, Old: r.Old, Combined: r.Combined, Line: cmp.Or(r.Line, ref.Line), Patched: r.Patched,
-	}
+	out := Result{Policy: ref, Decision: r.Decision}
+	out.Line = cmp.Or(out.Line, ref.Line)
 	for _, x := range r.Exceptions {
 		if known := v.celOf[x]; known != nil {
 			out.Exceptions = append(out.Exceptions, known)

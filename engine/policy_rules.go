@@ -169,9 +169,7 @@ func (p *rulePolicy) applies(r *admission.Request) (bool, error) {
 func (v *review) conditions(p *rulePolicy) (met bool) {
 	defer func() {
 		if x := recover(); x != nil {
-			v.add(Result{
-				Policy: p.ref, Line: p.ref.Line, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""},
-			})
+			v.add(Result{Policy: p.ref, Decision: crashed(p.ref, x)})
 			met = false
 		}
 	}()
@@ -182,10 +180,8 @@ func (v *review) conditions(p *rulePolicy) (met bool) {
 	case Skip:
 		return false
 	}
-	r := Result{
-		Policy: p.ref, Line: p.ref.Line, Outcome: res.Outcome, Message: res.Message, Fields: []string{""},
-		Old: v.request.Object == nil,
-	}
+	r := Result{Policy: p.ref, Decision: Decision{Line: p.ref.Line, Outcome: res.Outcome, Message: res.Message,
+		Fields: []string{""}, Old: v.request.Object == nil}}
 	for _, rule := range p.rules {
 		enforced, known := rule.action.enforced(v.target)
 		r.Enforce = r.Enforce || enforced && !(p.ignore && res.Outcome == Error)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/cel"
 )
 
 // Outcome is what a rule said about a request.
@@ -30,28 +31,17 @@ type PolicyRef struct {
 	Inherited bool
 }
 
+// Decision is the part of a result that does not depend on the language of the rule.
+type Decision = cel.Decision
+
 // Result is what one rule said about one request.
 type Result struct {
-	Policy  PolicyRef
-	Rule    string
-	Outcome Outcome
-	Enforce bool   // a failure blocks; else it is an audit finding
-	Unsure  bool   // Enforce depends on the namespace, which is not known
-	Message string // in Kyverno's words where it has them
-
-	// Line is where in the file of the policy the rule is written; of a policy in CEL the validation that
-	// failed, or else the policy itself.
-	Line int
-
-	// Fields are RFC 6901 pointers of all failing fields, into the object, or into the old object when Old
-	// is set. The pointer "" is the whole object: nothing narrower is known.
-	Fields []string
-	Old    bool
+	Decision // its line is that of the policy itself where no rule or validation decided
+	Policy   PolicyRef
+	Unsure   bool // Enforce depends on the namespace, which is not known
 
 	// Exceptions are those that made the rule skip (or, for CEL and pod security, pass).
 	Exceptions []*Exception
-	// Combined means that more than one exception was needed, which together may allow what none of them allows alone.
-	Combined bool
 
 	// Warn means that the policy asks for a warning to whoever makes the request.
 	Warn bool
@@ -65,10 +55,7 @@ type Result struct {
 	// nothing in the object decides. Nobody knows who wrote the old object, so that it says nothing about it.
 	Personal bool
 
-	// Mutation means that the rule is a mutate rule; Patched is then the object after it, nil where the rule did not
-	// apply.
-	Mutation bool
-	Patched  admission.Object
+	Mutation bool // the rule is a mutate rule
 }
 
 // PolicyInfo describes a compiled policy.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -336,10 +337,7 @@ func (e Change) apply(at any, tokens []string) (any, bool) {
 		child, ok := e.apply(nil, tokens[1:])
 		return map[string]any{tokens[0]: child}, ok
 	case map[string]any:
-		out := make(map[string]any, len(v)+1)
-		for k, x := range v {
-			out[k] = x
-		}
+		out := maps.Clone(v)
 		if last && e.Remove {
 			_, had := out[tokens[0]]
 			delete(out, tokens[0])

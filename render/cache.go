@@ -133,10 +133,7 @@ func (r *Renderer) asked(out *Rendering) env.Asked {
 		asked[env.Question{Kind: env.Link, Name: p}] = real
 	}
 	note := func(kind env.Kind, name any, answer string) {
-		data, err := json.Marshal(name)
-		if err != nil {
-			return // names are texts and numbers
-		}
+		data, _ := json.Marshal(name) // names are texts and numbers
 		asked[env.Question{Kind: kind, Name: string(data)}] = answer
 	}
 	for want, one := range out.wants {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
@@ -222,7 +221,7 @@ func wordsFirst(found []trace.Origin, text string) []trace.Origin {
 	found = slices.Clone(found)
 	sign := func(o trace.Origin) int {
 		if o.Kind == trace.Text && o.Role == trace.Verbatim && o.At >= 0 && o.At+o.Length <= len(text) &&
-			!strings.ContainsFunc(text[o.At:o.At+o.Length], isWord) {
+			!strings.ContainsFunc(text[o.At:o.At+o.Length], origin.IsWord) {
 			return 1
 		}
 		return 0
@@ -358,8 +357,7 @@ func pointerAt(n *yaml.Node, line, column int, holder bool) (string, bool) {
 	at := func(n *yaml.Node) bool { return n != nil && n.Line == line && (column == 0 || n.Column == column) }
 	switch n.Kind {
 	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			key, value := n.Content[i], n.Content[i+1]
+		for key, value := range doc.Pairs(n) {
 			here := "/" + jsonpointer.Escape(key.Value)
 			scalar := value.Kind == yaml.ScalarNode
 			if (at(key) || at(value) && (scalar || value.Style&yaml.FlowStyle != 0)) && !(holder && scalar) {
@@ -433,8 +431,6 @@ func (t manifestText) mapping(n *yaml.Node) (at, length int) {
 	}
 	return at, end - at
 }
-
-func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // has reports whether the repository has a file.
 func (b *builder) has(name string) bool {

@@ -228,15 +228,14 @@ func (c *chartPlaces) absent(s spot) (p origin.Place, ok, all bool) {
 func (c *chartPlaces) inElement(s spot) (origin.Place, bool) {
 	var below []string
 	for k := len(s.steps) - 1; k >= 0; k-- {
-		v := s.steps[k].value
-		for i := 0; v.Kind == yaml.MappingNode && i+1 < len(v.Content); i += 2 {
-			if v.Content[i+1].Kind != yaml.ScalarNode {
+		for key, value := range doc.Pairs(s.steps[k].value) {
+			if value.Kind != yaml.ScalarNode {
 				continue
 			}
-			at, length := s.part.text.scalar(v.Content[i+1])
+			at, length := s.part.text.scalar(value)
 			for _, o := range c.at(s, at, length) {
 				last := len(o.Path) - 1
-				if o.Kind != trace.Value || o.Role != trace.Verbatim || last < 1 || o.Path[last] != v.Content[i].Value {
+				if o.Kind != trace.Value || o.Role != trace.Verbatim || last < 1 || o.Path[last] != key.Value {
 					continue
 				}
 				path := append(slices.Clone(o.Path[:last]), below...)
@@ -278,7 +277,7 @@ func (c *chartPlaces) spans(s spot, found []trace.Origin, at, length int) (spans
 			end = min(end, pieces[i+1].At-from)
 		}
 		begin, end = max(begin, 0), min(end, len(s.value.Value))
-		if begin >= end || !strings.ContainsFunc(s.value.Value[begin:end], isWord) {
+		if begin >= end || !strings.ContainsFunc(s.value.Value[begin:end], origin.IsWord) {
 			continue
 		}
 		p, _ := c.origin(o, s.value.Value[begin:end])

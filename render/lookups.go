@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -114,8 +113,7 @@ func (l *lookups) findDeclared(apiVersion, kind string) (list []declaredObject) 
 func (l *lookups) answer(asked helm.Lookup) string {
 	found, _ := l.lookUp(asked.APIVersion, asked.Kind, asked.Namespace, asked.Name)
 	data, _ := json.Marshal(found)
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(data))
 }
 
 // askedVersions is what a chart asked about the API versions of its cluster.

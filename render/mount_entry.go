@@ -153,7 +153,7 @@ func (b *mountedEntry) first(one, other func() (string, error)) (string, error) 
 // get returns a remote source, and records that the rendering wants it.
 func (b *mountedEntry) get(want remote.Want) (*remote.Source, error) {
 	sources := b.builder.mounts.sources
-	b.plan.wants.add(sources, want, b.builder.mounts.requestedAt(entryOf(b.layer.File, b.ref)))
+	b.plan.wants.add(sources, want, b.builder.mounts.requestedAt(entry{b.layer.File.Path, b.ref.Position}))
 	return sources.Get(want)
 }
 
@@ -227,7 +227,7 @@ func (b *mountedEntry) readable(found *remote.Source) error {
 func (b *mountedEntry) mount(want remote.Want, found *remote.Source) *mount {
 	f, ref := b.layer.File, b.ref
 	end := b.end()
-	key := mountKey{at: entryOf(f, ref), want: want}
+	key := mountKey{at: entry{f.Path, ref.Position}, want: want}
 	return b.builder.mounts.mount(key, func(m *mount) {
 		m.field, _, _ = strings.Cut(ref.Field, ".")
 		m.source = found
@@ -247,7 +247,7 @@ func (b *mountedEntry) end() int {
 
 // rewrite has kustomize read the path of the mount in place of the entry.
 func (b *mountedEntry) rewrite(m *mount, name string) {
-	at := entryOf(b.layer.File, b.ref)
+	at := entry{b.layer.File.Path, b.ref.Position}
 	values := b.plan.values[at.file]
 	if values == nil {
 		values = map[kustomization.Position]kustomization.Value{}

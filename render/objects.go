@@ -97,8 +97,7 @@ func builtFrom(res *Resource) (builtObject, bool) {
 		out.Places = append(out.Places, file, p.StartLine, p.StartColumn, p.EndLine)
 	})
 	data := env.Encode(out)
-	sum := sha256.Sum256(data)
-	return builtObject{Head: gitops.FromRoot("", out.Object, out.where).Head, Placed: data, Digest: hex.EncodeToString(sum[:])}, data != nil
+	return builtObject{Head: gitops.FromRoot("", out.Object, out.where).Head, Placed: data, Digest: fmt.Sprintf("%x", sha256.Sum256(data))}, data != nil
 }
 
 // where returns the place of the nth field in the order of visit.

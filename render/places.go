@@ -255,9 +255,7 @@ func (r *Resource) Fields() []Field {
 	n := r.tree()
 	if n == nil {
 		n = &yaml.Node{}
-		if n.Encode(r.Object) != nil {
-			return nil // not reached: Object is JSON
-		}
+		_ = n.Encode(r.Object) // it is JSON
 	}
 	var list []Field
 	collect(n, "", r.plain, &list)

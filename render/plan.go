@@ -52,10 +52,6 @@ type entry struct {
 	at   kustomization.Position
 }
 
-func entryOf(f *kustomization.File, ref kustomization.Ref) entry {
-	return entry{f.Path, kustomization.Position{Line: ref.Line, Column: ref.Column}}
-}
-
 func entryAt(f *kustomization.File, n *yaml.Node) entry {
 	return entry{f.Path, kustomization.Position{Line: n.Line, Column: n.Column}}
 }
@@ -204,7 +200,7 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 	f := layer.File
 	report := p.problem
 	if ref.Role != kustomization.Config {
-		report = func(e doc.Error) { p.without(entryOf(f, ref), e) }
+		report = func(e doc.Error) { p.without(entry{f.Path, ref.Position}, e) }
 	}
 	errorOf := func(format string, args ...any) doc.Error {
 		return doc.Error{Path: f.Path, Line: ref.Line, Column: ref.Column, Message: fmt.Sprintf(format, args...)}
@@ -257,7 +253,7 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 			return
 		}
 		missing := errorOf("%s: the folder %q has no kustomization file", ref.Field, ref.Value)
-		p.named[real] = append(p.named[real], entryOf(f, ref))
+		p.named[real] = append(p.named[real], entry{f.Path, ref.Position})
 		child := b.layer(p, real, above, missing, report)
 		if child == nil {
 			noteRead(p.reads, p.links, real, real, found)
@@ -287,13 +283,13 @@ func (b *builder) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above
 		data, _, err := b.read(real)
 		if err == nil && ref.Field == "generators" {
 			documents, err := doc.Parse(real, data, b.limits.Source)
-			if list := b.generators(f, entryOf(f, ref), real, documents); err == nil && len(list) > 0 {
+			if list := b.generators(f, entry{f.Path, ref.Position}, real, documents); err == nil && len(list) > 0 {
 				for _, chart := range list {
 					b.inflate(p, layer, chart, above)
 				}
 				return
 			}
-			if err == nil && b.encrypted(p, layer, entryOf(f, ref), real, documents, above) {
+			if err == nil && b.encrypted(p, layer, entry{f.Path, ref.Position}, real, documents, above) {
 				return
 			}
 		}
@@ -390,7 +386,7 @@ func fetched(n *yaml.Node, named bool) *yaml.Node {
 // manifest vets a file that kustomize will parse. Files that expand without limit or cannot be parsed are omitted.
 func (b *builder) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref, name string,
 	errorOf func(string, ...any) doc.Error) {
-	at := entryOf(layer.File, ref)
+	at := entry{layer.File.Path, ref.Position}
 	p.named[name] = append(p.named[name], at)
 	p.manifests[name] = true
 	problem, known := p.broken[name]

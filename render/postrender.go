@@ -300,8 +300,8 @@ func nodeAt(n *yaml.Node, line, column int) (at int, pointer string, ok bool) {
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			enter(n.Content[i].Value, n.Content[i], n.Content[i+1])
+		for key, value := range doc.Pairs(n) {
+			enter(key.Value, key, value)
 		}
 	case yaml.SequenceNode:
 		for i, item := range n.Content {

@@ -137,10 +137,7 @@ func (s *Resolver) Until(ctx context.Context, do func(*report.Sources) (wanted j
 	defer end()
 	for round := 1; ; round++ {
 		given := len(s.lock)
-		data, err := json.Marshal(s.lock)
-		if err != nil {
-			return fmt.Errorf("writing the list of fetched sources: %w", err)
-		}
+		data, _ := json.Marshal(s.lock) // an entry is valid JSON
 		wanted, err := do(&report.Sources{GitDir: s.GitDir, Lock: data, Last: round >= maxRounds, Ask: ask})
 		if err != nil || len(wanted) == 0 || round >= maxRounds {
 			return err
@@ -341,25 +338,24 @@ func (s *Resolver) DefaultsAddress(ctx context.Context) (string, error) {
 }
 
 // Inspect is Sandbox.Inspect with the requested remote sources.
-func (s *Resolver) Inspect(ctx context.Context, in Sandbox, change report.Change) (out *report.Inspection, err error) {
-	err = s.Until(ctx, func(have *report.Sources) (json.RawMessage, error) {
-		change.Sources = have
-		if out, err = in.Inspect(ctx, change); err != nil || out == nil {
-			return nil, err
-		}
-		return out.Wanted, nil
-	})
-	return out, err
+func (s *Resolver) Inspect(ctx context.Context, in Sandbox, change report.Change) (*report.Inspection, error) {
+	return until(ctx, s, change, in.Inspect, func(out *report.Inspection) json.RawMessage { return out.Wanted })
 }
 
 // Run is Sandbox.Run with the requested remote sources.
-func (s *Resolver) Run(ctx context.Context, in Sandbox, change report.Change) (rep *report.Report, err error) {
+func (s *Resolver) Run(ctx context.Context, in Sandbox, change report.Change) (*report.Report, error) {
+	return until(ctx, s, change, in.Run, func(out *report.Report) json.RawMessage { return out.Wanted })
+}
+
+// until is Until for a job with a result.
+func until[R any](ctx context.Context, s *Resolver, change report.Change, do func(context.Context, report.Change) (*R, error),
+	wanted func(*R) json.RawMessage) (out *R, err error) {
 	err = s.Until(ctx, func(have *report.Sources) (json.RawMessage, error) {
 		change.Sources = have
-		if rep, err = in.Run(ctx, change); err != nil || rep == nil {
+		if out, err = do(ctx, change); err != nil || out == nil {
 			return nil, err
 		}
-		return rep.Wanted, nil
+		return wanted(out), nil
 	})
-	return rep, err
+	return out, err
 }

@@ -309,10 +309,7 @@ func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error
 func (w *Worker) group(ctx context.Context, t Task, log *slog.Logger) error {
 	about := t.Message.Group
 	if about != nil {
-		data, err := json.Marshal(about)
-		if err != nil {
-			return fmt.Errorf("merge group: %w", err)
-		}
+		data, _ := json.Marshal(about) // it has only texts
 		if err := t.Ledger.SetText(ctx, store.Mark, string(data)); err != nil {
 			return err
 		}

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -104,13 +102,8 @@ func (c *check) result(state mirror.State, change report.Change, rep *report.Rep
 	for _, e := range rep.Exceptions {
 		inputs.Exceptions = append(inputs.Exceptions, exception{e.Path, e.Blob, e.State})
 	}
-	data, err := json.Marshal(inputs)
-	if err != nil {
-		// Strings and lists of them always marshal; if not, a result that equals no other is safe.
-		data = []byte(strconv.FormatUint(c.task.Sequence, 10))
-	}
-	sum := sha256.Sum256(data)
-	id := forge.RunID{Digest: hex.EncodeToString(sum[:])}
+	data, _ := json.Marshal(inputs) // texts, numbers and lists of them always marshal
+	id := forge.RunID{Digest: fmt.Sprintf("%x", sha256.Sum256(data))}
 	if !rep.Until.IsZero() {
 		id.Until = rep.Until.Unix() + 1 // what ends within a second has ended after it
 	}

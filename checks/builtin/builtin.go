@@ -184,10 +184,10 @@ func Always() []Check { return always(nil) }
 
 // always is Always, with what is known of a cluster.
 func always(f *apiFacts) []Check {
-	fails := func(issue render.Check, severity string) Check {
-		return issueCheck(issue, Info{string(issue), severity, engine.Fail, true})
+	fails := func(issue render.Check) Check {
+		return issueCheck(issue, Info{string(issue), "high", engine.Fail, true})
 	}
-	rejects := fails(render.ControllerRejects, "high")
+	rejects := fails(render.ControllerRejects)
 	rendered := rejects.Violations
 	rejects.Violations = func(ctx context.Context, s Deployed) []Violation {
 		list := append(rendered(ctx, s), destinations(ctx, s)...)
@@ -208,12 +208,12 @@ func always(f *apiFacts) []Check {
 	}
 	advice.Removed = func(ctx context.Context, s Deployed) []Violation { return f.goes(ctx, s, false) }
 	return []Check{
-		fails(render.Unprintable, "high"),
-		fails(render.EmbeddedItems, "high"),
+		fails(render.Unprintable),
+		fails(render.EmbeddedItems),
 		rejects,
 		issueCheck(render.ControllerUnknown, Info{string(render.ControllerUnknown), "medium", engine.Unknown, false}),
 		advice,
-		fails(deploys, "high"),
+		fails(deploys),
 	}
 }
 
@@ -274,8 +274,8 @@ func Results(ctx context.Context, checks []Check, s Deployed, rules *engine.Eval
 		covering := rules.Covering(ctx, request, Policy, c.Name)
 		for _, v := range violations {
 			result := engine.Result{
-				Policy: engine.PolicyRef{APIVersion: "checks.lintel.dev/v1", Kind: Kind, Name: Policy, Severity: c.Severity},
-				Rule:   c.Name, Outcome: c.Outcome, Enforce: c.Enforce, Message: v.Message, Fields: []string{v.Pointer},
+				Policy:   engine.PolicyRef{APIVersion: "checks.lintel.dev/v1", Kind: Kind, Name: Policy, Severity: c.Severity},
+				Decision: engine.Decision{Rule: c.Name, Outcome: c.Outcome, Enforce: c.Enforce, Message: v.Message, Fields: []string{v.Pointer}},
 			}
 			if len(covering) > 0 {
 				result.Outcome, result.Exceptions = engine.Skip, covering[:1]

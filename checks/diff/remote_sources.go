@@ -105,12 +105,8 @@ func (o *RemoteSources) Apply(bytes int64, files int, allow []string) {
 
 // answer returns the result for a want that report.Sources.Ask knows.
 func (o *RemoteSources) answer(a remote.Asked) (remote.Entry, bool) {
-	request, err := json.Marshal(remote.Request{Wants: []remote.Asked{a}, Allow: o.allow})
-	if err != nil {
-		return remote.Entry{}, false
-	}
 	var lock remote.Lock
-	if err := json.Unmarshal(o.ask(request), &lock); err != nil || len(lock) != 1 || lock[0].Want != a.Want {
+	if err := json.Unmarshal(o.ask(encode(remote.Request{Wants: []remote.Asked{a}, Allow: o.allow})), &lock); err != nil || len(lock) != 1 || lock[0].Want != a.Want {
 		return remote.Entry{}, false
 	}
 	return lock[0], true
@@ -122,21 +118,21 @@ type Answers struct {
 }
 
 // Answers returns the answers so far, nil where there are none.
-func (o *RemoteSources) Answers() (*Answers, error) {
+func (o *RemoteSources) Answers() *Answers {
 	if o.head == nil || len(o.head.Told()) == 0 {
-		return nil, nil
+		return nil
 	}
 	told, request, lock := o.head.Told(), remote.Request{Allow: o.allow}, remote.Lock{}
 	for _, a := range slices.SortedFunc(maps.Keys(told), func(a, b remote.Asked) int { return remote.Compare(a.Want, b.Want) }) {
 		request.Wants, lock = append(request.Wants, a), append(lock, told[a])
 	}
-	var out Answers
-	var err error
-	if out.Request, err = json.Marshal(request); err != nil {
-		return nil, err
-	}
-	out.Lock, err = json.Marshal(lock)
-	return &out, err
+	return &Answers{encode(request), encode(lock)}
+}
+
+// encode encodes a request or a lock, which have only texts and truth values.
+func encode[T remote.Request | remote.Lock](v T) json.RawMessage {
+	data, _ := json.Marshal(v)
+	return data
 }
 
 // Same reports whether the answers are the same now.
@@ -155,26 +151,24 @@ func (o *RemoteSources) Preview() *remote.Sources { return o.preview }
 
 // Wanted returns a remote.Request for the sources that must be fetched before there can be a result; nil if there are
 // none.
-func (o *RemoteSources) Wanted() (json.RawMessage, error) { return o.request(asked(o.Sources())) }
+func (o *RemoteSources) Wanted() json.RawMessage { return o.request(asked(o.Sources())) }
 
 // LookupsWanted is Wanted for objects that policies look up.
-func (o *RemoteSources) LookupsWanted() (json.RawMessage, error) {
-	return o.request(asked(o.Lookups()))
-}
+func (o *RemoteSources) LookupsWanted() json.RawMessage { return o.request(asked(o.Lookups())) }
 
 // PreviewWants reports whether PreviewWanted returns a request.
 func (o *RemoteSources) PreviewWants() bool { return !o.last && len(o.preview.Wanted()) > 0 }
 
 // PreviewWanted is Wanted for a preview.
-func (o *RemoteSources) PreviewWanted() (json.RawMessage, error) {
+func (o *RemoteSources) PreviewWanted() json.RawMessage {
 	return o.request(report.Mapped(o.preview.Wanted(), func(w remote.Want) remote.Asked { return remote.Asked{Want: w, Preview: true} }))
 }
 
-func (o *RemoteSources) request(wants []remote.Asked) (json.RawMessage, error) {
+func (o *RemoteSources) request(wants []remote.Asked) json.RawMessage {
 	if o.last || len(wants) == 0 {
-		return nil, nil
+		return nil
 	}
-	return json.Marshal(remote.Request{Wants: wants, Allow: o.allow})
+	return encode(remote.Request{Wants: wants, Allow: o.allow})
 }
 
 // asked returns what both sides want.

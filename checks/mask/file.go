@@ -58,7 +58,7 @@ func read(name string, data []byte, role Role, depth int) *File {
 	case depth > maxDepth && suspicious().MatchString(text):
 		f.whole(Confidential)
 	case role >= Patch, suspicious().MatchString(text):
-		f.read(name, text, role)
+		f.read(name, role)
 	}
 	return f
 }
@@ -162,7 +162,7 @@ func (f *File) whole(role Role) {
 // limits are the limits of parsing, none: the file was parsed with limits before, or is no YAML.
 var limits = doc.Limits{}
 
-func (f *File) read(name, text string, role Role) {
+func (f *File) read(name string, role Role) {
 	f.documents(func(from, to int) {
 		part := strings.Join(f.lines[from:to], "\n")
 		nodes, problems := doc.Documents(name, []byte(part), limits)

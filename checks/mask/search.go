@@ -136,12 +136,12 @@ func (s *search) data(n *yaml.Node, encoded bool) {
 		s.values(n, encoded)
 		return
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if !doc.IsMerge(n.Content[i]) {
-			s.values(n.Content[i+1], encoded)
+	for key, value := range doc.Pairs(n) {
+		if !doc.IsMerge(key) {
+			s.values(value, encoded)
 			continue
 		}
-		for _, one := range doc.Merged(n.Content[i+1]) {
+		for _, one := range doc.Merged(value) {
 			s.data(one, encoded)
 		}
 	}

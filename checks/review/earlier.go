@@ -23,7 +23,7 @@ func (v *Reviewer) vanished(ctx context.Context, a *Answer, r *admission.Request
 		for _, field := range res.Fields {
 			if v.violatedBelow(ctx, a, r, res, field) {
 				was, _ := a.versions.Earlier(field)
-				list = append(list, engine.Result{Policy: res.Policy, Rule: res.Rule, Outcome: res.Outcome, Fields: []string{was}})
+				list = append(list, engine.Result{Policy: res.Policy, Decision: engine.Decision{Rule: res.Rule, Outcome: res.Outcome, Fields: []string{was}}})
 			}
 		}
 	}

@@ -446,7 +446,9 @@ func TestReviewHasNoSideEffects(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	of := func(o engine.Outcome, enforce bool) engine.Result { return engine.Result{Outcome: o, Enforce: enforce} }
+	of := func(o engine.Outcome, enforce bool) engine.Result {
+		return engine.Result{Decision: engine.Decision{Outcome: o, Enforce: enforce}}
+	}
 	a := review.Answer{Mutations: &review.Mutations{}, Results: []engine.Result{of(engine.Pass, true), of(engine.Skip,
 		true),
 		of(engine.Error, true), of(engine.Unknown, false), of(engine.Fail, true), of(engine.Fail, true), of(engine.Fail,

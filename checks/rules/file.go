@@ -2,7 +2,6 @@ package rules
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -59,8 +58,7 @@ func (f File) Source() policy.Source {
 }
 
 func (f File) digest() string {
-	sum := sha256.Sum256(f.Data)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(f.Data))
 }
 
 // Documents returns the objects of the file, and its errors.

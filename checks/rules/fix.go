@@ -412,18 +412,7 @@ func (p *planner) move(c *change, value *yaml.Node, name string, to []string) {
 }
 
 // entry finds a key that is written in a mapping itself; those of merge keys belong elsewhere.
-func entry(n *yaml.Node, name string) (key, value *yaml.Node) {
-	n = doc.Deref(n)
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil, nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == name {
-			return n.Content[i], n.Content[i+1]
-		}
-	}
-	return nil, nil
-}
+func entry(n *yaml.Node, name string) (key, value *yaml.Node) { return doc.Written(doc.Deref(n), name) }
 
 func valueOf(n *yaml.Node, name string) *yaml.Node {
 	_, v := entry(n, name)

@@ -3,7 +3,6 @@ package rules
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -167,8 +166,7 @@ func (out *Introduced) Terms(cluster string, e *engine.Exception) []string {
 		out.terms[e.Path] = byID
 	}
 	terms := slices.Compact(slices.Sorted(slices.Values(byID[e.ID()])))
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", cluster, e.Path, terms))
-	return []string{hex.EncodeToString(sum[:])}
+	return []string{fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %q %q", cluster, e.Path, terms)))}
 }
 
 // Has reports whether the change introduces an exception.

@@ -151,10 +151,10 @@ func (f *form) fields(n *yaml.Node, t reflect.Type, where string) {
 // twice reports duplicate keys.
 func (f *form) twice(n *yaml.Node, where string) {
 	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		name := doc.Key(n.Content[i])
-		if seen[name] && !doc.IsMerge(n.Content[i]) {
-			f.report(n.Content[i], where, "%q is written twice: keep one", name)
+	for key := range doc.Pairs(n) {
+		name := doc.Key(key)
+		if seen[name] && !doc.IsMerge(key) {
+			f.report(key, where, "%q is written twice: keep one", name)
 		}
 		seen[name] = true
 	}

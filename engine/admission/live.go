@@ -62,7 +62,7 @@ func (r *Request) Absent(of map[string]any, field string) error {
 	}
 	for _, o := range []Object{r.Object, r.OldObject} {
 		switch {
-		case o == nil || !r.Exists(o) && !isSame(of, o):
+		case o == nil || !r.Exists(o) && !IsSame(of, o):
 		case !r.Exists(o):
 			return nil
 		default:
@@ -72,7 +72,7 @@ func (r *Request) Absent(of map[string]any, field string) error {
 					in = o
 				}
 				within, _ := in[name].(map[string]any) // an empty status
-				if name == field && isSame(of, in) || within != nil && isSame(of, within) {
+				if name == field && IsSame(of, in) || within != nil && IsSame(of, within) {
 					return NeedsLive(name)
 				}
 			}
@@ -97,6 +97,7 @@ func Found(o Object) Object {
 	return out
 }
 
-func isSame(a, b map[string]any) bool {
+// IsSame reports whether two maps are one.
+func IsSame(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }

@@ -273,18 +273,18 @@ func TestRule(t *testing.T) {
 	for name, tt := range map[string]struct {
 		conditions          []policy.MatchCondition
 		message, expression string
-		want                Result
+		want                Decision
 	}{
-		"pass": {nil, "", "oldObject.metadata.name == 'web'", Result{Outcome: Pass, Message: "Validation rule 'r' passed."}},
+		"pass": {nil, "", "oldObject.metadata.name == 'web'", Decision{Outcome: Pass, Message: "Validation rule 'r' passed."}},
 		"precondition": {[]policy.MatchCondition{{Expression: "false"}}, "", "false",
-			Result{Outcome: Skip, Message: "cel preconditions not met"}},
+			Decision{Outcome: Skip, Message: "cel preconditions not met"}},
 		"message": {nil, "m", "oldObject.metadata.name == 'x'",
-			Result{Outcome: Fail, Message: "m", Fields: []string{"/metadata/name"}, Old: true}},
+			Decision{Outcome: Fail, Message: "m", Fields: []string{"/metadata/name"}, Old: true}},
 		"no message": {nil, "", " oldObject.metadata.name == 'x' ",
-			Result{Outcome: Fail, Message: "failed expression: oldObject.metadata.name == 'x'",
+			Decision{Outcome: Fail, Message: "failed expression: oldObject.metadata.name == 'x'",
 				Fields: []string{"/metadata/name"}, Old: true}},
 		"error": {nil, "", "oldObject.nothing",
-			Result{Outcome: Fail, Message: "expression 'oldObject.nothing' resulted in error: no such key: nothing",
+			Decision{Outcome: Fail, Message: "expression 'oldObject.nothing' resulted in error: no such key: nothing",
 				Fields: []string{"/nothing"}, Old: true}},
 	} {
 		t.Run(name, func(t *testing.T) {

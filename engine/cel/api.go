@@ -13,8 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/explain"
 )
 
-// Result is the result of a policy for a request.
-type Result struct {
+// Decision is what a rule says about a request, in whatever language it is written.
+type Decision struct {
 	// Rule is empty for a ValidatingPolicy, "exception" if an exception skipped it, the name of the policy for a
 	// ValidatingAdmissionPolicy, and the name of the rule for a rule, as in Kyverno's reports.
 	Rule    string
@@ -22,19 +22,24 @@ type Result struct {
 	// Enforce is set if the policy denies violations, instead of auditing or warning. It is also set for errors that
 	// the failure policy turns into a denial.
 	Enforce bool
-	Message string
-	// Fields are RFC 6901 pointers, sorted and unique, into the object, or into the old object if Old is set; "" if
-	// nothing more precise is known. Empty unless Outcome is Fail or Error.
+	Message string // in Kyverno's words where it has them
+	// Fields are RFC 6901 pointers of all failing fields, sorted and unique, into the object, or into the old object if
+	// Old is set. The pointer "" is the whole object: nothing narrower is known.
 	Fields []string
 	Old    bool
-	// Line is the line of the validation or mutation that decided; 0 if none did.
+	// Line is where in the file of the policy the rule is written; of a policy in CEL the validation or mutation that
+	// decided.
 	Line int
-	// Exceptions are the exceptions that caused the pass or skip.
-	Exceptions []*Exception
-	// Combined is set if no single one of the exceptions would have been enough to pass.
+	// Combined means that more than one exception was needed, which together may allow what none of them allows alone.
 	Combined bool
-	// Patched is the object after a mutation: that of the request if nothing was changed, nil if the policy did not apply.
+	// Patched is the object after a mutation: that of the request if nothing was changed, nil if the rule did not apply.
 	Patched admission.Object
+}
+
+// Result is the result of a policy for a request.
+type Result struct {
+	Decision
+	Exceptions []*Exception // those that caused the pass or skip
 }
 
 // Env has what an evaluation may use besides the request. Nil and zero values mean that it is not known.

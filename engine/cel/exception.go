@@ -89,8 +89,8 @@ func (e *Exception) Expires() time.Time { return e.expires }
 
 // result returns the result of a policy that the exception skips as a whole.
 func (e *Exception) result(enforce bool) Result {
-	out := Result{Rule: "exception", Outcome: admission.Skip, Enforce: enforce,
-		Message: "rule is skipped due to policy exception: " + e.name, Exceptions: []*Exception{e}}
+	out := Result{Exceptions: []*Exception{e}, Decision: Decision{Rule: "exception", Outcome: admission.Skip, Enforce: enforce,
+		Message: "rule is skipped due to policy exception: " + e.name}}
 	if e.asPass {
 		out.Outcome, out.Message = admission.Pass, "rule is passed due to policy exception: "+e.name
 	}

@@ -135,8 +135,8 @@ func (p *Policy) mutated(ctx context.Context, r *admission.Request, env Env, t *
 	for _, e := range env.Exceptions {
 		switch ok, err := e.excepts(ctx, p, r, env); {
 		case errors.As(err, new(*admission.NeedsClusterError)):
-			return Result{Outcome: admission.Unknown, Enforce: true,
-				Message: "whether exception " + e.name + " applies is not known: " + err.Error()}
+			return Result{Decision: Decision{Outcome: admission.Unknown, Enforce: true,
+				Message: "whether exception " + e.name + " applies is not known: " + err.Error()}}
 		case err != nil:
 			return p.judge(verdict{err: fmt.Errorf("a condition of exception %s: %w", e.name, err), index: -1}, true)
 		case ok && e.Whole():
@@ -155,7 +155,7 @@ func (p *Policy) apply(ctx context.Context, r *admission.Request, env Env, t *ta
 	a := &activation{ctx: ctx, state: program.state(r, env, params, exceptions)}
 	if out, done := program.conditionsHold(a); done {
 		if out.skipped && p.rule != "" {
-			return Result{Rule: p.rule, Outcome: admission.Skip, Message: "match conditions aren't met"}
+			return Result{Decision: Decision{Rule: p.rule, Outcome: admission.Skip, Message: "match conditions aren't met"}}
 		}
 		return p.judge(out, true)
 	}
@@ -173,7 +173,7 @@ func (p *Policy) apply(ctx context.Context, r *admission.Request, env Env, t *ta
 		object = next
 		a.state.replaceObject(seen(a.state.request, object), p.again)
 	}
-	out := Result{Rule: p.rule, Enforce: true, Outcome: admission.Pass, Message: "success"}
+	out := Result{Decision: Decision{Rule: p.rule, Enforce: true, Outcome: admission.Pass, Message: "success"}}
 	if p.rule != "" {
 		out.Message = "mutation is successfully applied"
 	}

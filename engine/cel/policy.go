@@ -250,7 +250,7 @@ func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []
 		p.ExplainMatch(ctx, r, env)
 		return nil
 	case err != nil && (!applies || p.mutates):
-		return []Result{{Rule: p.rule, Outcome: admission.Unknown, Enforce: p.enforce, Message: err.Error()}}
+		return []Result{{Decision: Decision{Rule: p.rule, Outcome: admission.Unknown, Enforce: p.enforce, Message: err.Error()}}}
 	case p.rule != "":
 		return p.bound(ctx, r, env, t, err)
 	case p.mutates:
@@ -405,7 +405,7 @@ func (p *Policy) exempt(matched []*Exception, failed Result, run func([]*Excepti
 
 // judge turns a verdict into a result, with Kyverno's messages.
 func (p *Policy) judge(v verdict, enforce bool) Result {
-	out := Result{Rule: p.rule, Enforce: enforce, Line: v.line}
+	out := Result{Decision: Decision{Rule: p.rule, Enforce: enforce, Line: v.line}}
 	needs := (*admission.NeedsClusterError)(nil)
 	switch {
 	case errors.As(v.err, &needs):

@@ -130,7 +130,7 @@ func List(values []any) string {
 
 // OneOf returns "one of a, b", or the value alone if there is only one.
 func OneOf(values []any) string {
-	values = unique(values)
+	values = Union(nil, values)
 	if len(values) == 1 {
 		return Text(values[0])
 	}
@@ -139,15 +139,16 @@ func OneOf(values []any) string {
 
 // NoneOf returns "none of a, b", or "anything but a".
 func NoneOf(values []any) string {
-	values = unique(values)
+	values = Union(nil, values)
 	if len(values) == 1 {
 		return "anything but " + Text(values[0])
 	}
 	return "none of " + List(values)
 }
 
-func unique(values []any) (out []any) {
-	for _, v := range values {
+// Union adds to a list the elements of another one that it lacks.
+func Union(out, more []any) []any {
+	for _, v := range more {
 		if !slices.ContainsFunc(out, func(o any) bool { return reflect.DeepEqual(o, v) }) {
 			out = append(out, v)
 		}

@@ -169,17 +169,7 @@ func scalarText(v any) (string, bool) {
 
 // labelMatch reports whether all labels of the first object are in the second.
 func labelMatch(c *call) (any, error) {
-	labels := c.obj(1)
-	for k, want := range c.obj(0) {
-		have, ok := labels[k]
-		if !ok {
-			return false, nil
-		}
-		if same, err := c.equal(want, have); !same || err != nil {
-			return false, err
-		}
-	}
-	return true, nil
+	return c.has(c.obj(1), c.obj(0))
 }
 
 // isExternalURL decides for addresses. A host name would have to be resolved, and what it resolves to in

@@ -115,18 +115,23 @@ func (m *machine) equal(a, b any) (bool, error) {
 		if !ok || len(x) != len(y) {
 			return false, nil
 		}
-		for k, v := range x {
-			w, ok := y[k]
-			if !ok {
-				return false, nil
-			}
-			if same, err := m.equal(v, w); !same || err != nil {
-				return false, err
-			}
-		}
-		return true, nil
+		return m.has(y, x)
 	}
 	return SameNumber(a, b) || reflect.DeepEqual(a, b), nil
+}
+
+// has reports whether an object has all entries of another one.
+func (m *machine) has(o, entries map[string]any) (bool, error) {
+	for k, want := range entries {
+		have, ok := o[k]
+		if !ok {
+			return false, nil
+		}
+		if same, err := m.equal(want, have); !same || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // SameNumber reports whether two values are equal numbers; 1 and 1.0 are. Whole numbers are compared exactly.

@@ -10,6 +10,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/explain"
 )
 
 // JSONPatch applies a JSON patch (RFC 6902), given as the list of its operations, to the letter: the parents of
@@ -69,7 +70,7 @@ func (m merger) atomicMap(at field) bool {
 
 func (m merger) applyList(have, next []any, at field, depth int) (any, error) {
 	if at.name == "finalizers" {
-		return distinct(slices.Clone(have), next), nil
+		return explain.Union(slices.Clone(have), next), nil
 	}
 	keys := m.mergeKeys(at, slices.Concat(have, next))
 	if keys == nil {

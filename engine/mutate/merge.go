@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/lintel-bot/lintel/engine/explain"
 )
 
 // merger merges patches into objects of one kind like Kubernetes' strategic merge
@@ -124,7 +126,7 @@ func (m merger) merge(object, patch any, at field, depth int) (any, error) {
 
 func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
 	if m.builtin && at.name == "finalizers" {
-		return distinct(distinct(nil, patch), have), nil
+		return explain.Union(explain.Union(nil, patch), have), nil
 	}
 	patch, replace := cutDirective(patch)
 	keys := m.mergeKeys(at, slices.Concat(have, patch))
@@ -176,16 +178,6 @@ func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
 		}
 	}
 	return append(out, rest...), nil
-}
-
-// distinct adds to a list the elements of another one that it lacks.
-func distinct(out, more []any) []any {
-	for _, v := range more {
-		if !slices.ContainsFunc(out, func(o any) bool { return reflect.DeepEqual(o, v) }) {
-			out = append(out, v)
-		}
-	}
-	return out
 }
 
 // cutDirective removes {$patch: replace} from a list.

@@ -83,20 +83,37 @@ func IsEncrypted(text string) bool {
 	return strings.HasPrefix(text, "ENC[") && encryptedValue().MatchString(text)
 }
 
+// Pairs yields the keys and values of a map as they are written, with merge keys and aliases.
+func Pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		for i := 0; n != nil && n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+			if !yield(n.Content[i], n.Content[i+1]) {
+				return
+			}
+		}
+	}
+}
+
+// Written returns the key and the value of a field that is written in a map itself, nil if it has none.
+func Written(n *yaml.Node, name string) (key, value *yaml.Node) {
+	for key, value := range Pairs(n) {
+		if key.Value == name {
+			return key, value
+		}
+	}
+	return nil, nil
+}
+
 // Fields yields the keys and values of a map: first its own as written, then those of its merge keys that it does not
 // have itself. Of several merge keys the last has priority, as in kubectl; of the maps of one merge key the first has.
 // If a key is written twice, the last one counts.
 func Fields(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(key, value *yaml.Node) bool) {
-		n := Deref(n)
-		if n == nil || n.Kind != yaml.MappingNode {
-			return
-		}
-		merges := false
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if IsMerge(n.Content[i]) {
+		n, merges := Deref(n), false
+		for key, value := range Pairs(n) {
+			if IsMerge(key) {
 				merges = true
-			} else if !yield(n.Content[i], Deref(n.Content[i+1])) {
+			} else if !yield(key, Deref(value)) {
 				return
 			}
 		}
@@ -108,9 +125,9 @@ func Fields(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 
 func mergedFields(n *yaml.Node, yield func(key, value *yaml.Node) bool) {
 	has := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if !IsMerge(n.Content[i]) {
-			has[Key(n.Content[i])] = true
+	for key := range Pairs(n) {
+		if !IsMerge(key) {
+			has[Key(key)] = true
 		}
 	}
 	for i := len(n.Content)&^1 - 2; i >= 0; i -= 2 {

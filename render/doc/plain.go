@@ -116,8 +116,8 @@ func withContent(n *yaml.Node, content []*yaml.Node) *yaml.Node {
 
 // flat returns a map without merge keys; the merged fields come last.
 func flat(n *yaml.Node) *yaml.Node {
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		if !IsMerge(n.Content[i]) {
+	for key := range Pairs(n) {
+		if !IsMerge(key) {
 			continue
 		}
 		var content []*yaml.Node
@@ -132,9 +132,8 @@ func flat(n *yaml.Node) *yaml.Node {
 // distinct refuses keys that are written twice with different values.
 func distinct(n *yaml.Node) *Error {
 	seen := make(map[string]*yaml.Node, len(n.Content)/2)
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], Deref(n.Content[i+1])
-		name := KeyName(key)
+	for key, value := range Pairs(n) {
+		name, value := KeyName(key), Deref(value)
 		if first := seen[name]; first != nil && (value.Kind != yaml.ScalarNode || first.Kind != yaml.ScalarNode ||
 			first.Tag != value.Tag || first.Value != value.Value) {
 			return &Error{Line: key.Line, Column: key.Column,

@@ -110,14 +110,13 @@ func (f *finisher) node(n *yaml.Node, pointer string, depth int) {
 	f.done[n] = true
 	switch n.Kind {
 	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			key := n.Content[i]
+		for key, value := range doc.Pairs(n) {
 			if strings.Contains(key.Value, "$") && key.Kind == yaml.ScalarNode {
 				if text, _, ok := f.replace(key.Value, pointer+"/"+jsonpointer.Escape(key.Value)); ok {
 					key.Value = text
 				}
 			}
-			f.node(n.Content[i+1], pointer+"/"+jsonpointer.Escape(key.Value), depth+1)
+			f.node(value, pointer+"/"+jsonpointer.Escape(key.Value), depth+1)
 		}
 	case yaml.SequenceNode:
 		for i, c := range n.Content {
@@ -158,10 +157,7 @@ func unique(names []string) []string {
 // scalar replaces variables in one value. Flux replaces them in the printed manifest and parses it again, so a value
 // can change its type: a text that is printed without quotes may become a number, a boolean, a list or null.
 func (f *finisher) scalar(n *yaml.Node, pointer string) {
-	printed, err := sigsyaml.Marshal(map[string]string{"v": n.Value})
-	if err != nil {
-		return
-	}
+	printed, _ := sigsyaml.Marshal(map[string]string{"v": n.Value}) // any text can be printed
 	whole := variable.MatchString(n.Value)
 	text, e, changed := f.replace(string(printed), pointer)
 	if !changed {

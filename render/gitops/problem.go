@@ -3,7 +3,6 @@ package gitops
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -217,8 +216,7 @@ func digest(parts ...any) string {
 	if bytes.Contains(data, []byte(`\ufffd`)) { // replaces what is not UTF-8
 		data = append(data, env.Encode(parts)...)
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(data))
 }
 
 // readsChart adds the folder of a chart to the state, and the folders of its local dependencies. It returns these

@@ -2,7 +2,6 @@ package gitops
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -171,8 +170,7 @@ func shortName(name string) string {
 		return name
 	}
 	const digits = 12
-	sum := sha256.Sum256([]byte(name))
-	return name[:maxReleaseName-digits-1] + "-" + hex.EncodeToString(sum[:])[:digits]
+	return name[:maxReleaseName-digits-1] + "-" + fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:digits]
 }
 
 // Revalued returns the place of a value in the object that an earlier version does not set, or sets to another value: the first

@@ -263,10 +263,10 @@ func (f *field) places(n *yaml.Node, lines []Line) {
 	lines[n.Line-1].At = at
 	switch {
 	case n.Kind == yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			value := f.Fields[n.Content[i].Value]
-			lines[n.Content[i].Line-1].At = value.position()
-			value.places(n.Content[i+1], lines)
+		for key, v := range doc.Pairs(n) {
+			value := f.Fields[key.Value]
+			lines[key.Line-1].At = value.position()
+			value.places(v, lines)
 		}
 	case n.Kind == yaml.SequenceNode:
 		for i, item := range n.Content {

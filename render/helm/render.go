@@ -181,11 +181,7 @@ type halt struct{ error *Error }
 
 func (h *halt) Error() string { return h.error.Message }
 
-func halted(format string, args ...any) error {
-	var e *Error
-	errors.As(tooMuch(format, args...), &e)
-	return &halt{e}
-}
+func halted(message string) error { return &halt{&Error{Cause: CauseLimit, Message: message}} }
 
 func (r *run) alive() error {
 	if r.stopped.Load() {

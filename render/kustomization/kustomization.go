@@ -39,10 +39,10 @@ const (
 
 // Ref is one path that a kustomization file names.
 type Ref struct {
-	Field        string // "resources", "patches.path"
-	Value        string // the path as written, without a "key=" in front
-	Role         Role
-	Line, Column int
+	Field string // "resources", "patches.path"
+	Value string // the path as written, without a "key=" in front
+	Role  Role
+	Position
 }
 
 // File is one kustomization file.
@@ -161,7 +161,7 @@ func (f *File) collect() {
 
 func (f *File) add(field string, at *yaml.Node, value string, role Role) {
 	if at.Kind == yaml.ScalarNode {
-		f.Refs = append(f.Refs, Ref{Field: field, Value: value, Role: role, Line: at.Line, Column: at.Column})
+		f.Refs = append(f.Refs, Ref{field, value, role, Position{at.Line, at.Column}})
 	}
 }
 

@@ -81,13 +81,14 @@ func (f *File) canonical(n *yaml.Node, names []string) error {
 	var content []*yaml.Node
 	own, written := map[string]int{}, map[string]string{}
 	merges := 0
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := doc.Deref(n.Content[i]), n.Content[i+1]
-		if doc.IsMerge(n.Content[i]) {
+	for as, value := range doc.Pairs(n) {
+		key := doc.Deref(as)
+		spelling := key.Value
+		if doc.IsMerge(as) {
 			if merges++; merges > 1 {
 				return fail(key, "has two merge keys (<<): write one, with a list of what to merge")
 			}
-			for _, merged := range doc.Merged(n.Content[i+1]) {
+			for _, merged := range doc.Merged(value) {
 				if other := misspelled(merged, names); other != "" {
 					return fail(key, "merges in the field %q, which kustomize reads as another field: use its exact "+
 						"spelling", other)
@@ -103,20 +104,20 @@ func (f *File) canonical(n *yaml.Node, names []string) error {
 			continue
 		}
 		name := canonicalName(key.Value, names)
-		if name != key.Value || key != n.Content[i] {
+		if name != key.Value || key != as {
 			named := *key
 			named.Value, named.Anchor = name, ""
-			if key == n.Content[i] {
+			if key == as {
 				named.Anchor = key.Anchor
 			}
-			named.Line, named.Column = n.Content[i].Line, n.Content[i].Column
+			named.Line, named.Column = as.Line, as.Column
 			key = &named
 		}
 		at, twice := own[name]
-		if twice && written[name] != doc.Deref(n.Content[i]).Value {
+		if twice && written[name] != spelling {
 			return fail(key, "sets %q twice, in two spellings: keep one", name)
 		}
-		written[name] = doc.Deref(n.Content[i]).Value
+		written[name] = spelling
 		if twice {
 			content[at], content[at+1] = key, value
 			continue

@@ -162,8 +162,8 @@ func (e *entries) add(key, value *yaml.Node) {
 	}
 	switch value.Kind {
 	case yaml.MappingNode:
-		for i := 0; i+1 < len(value.Content); i += 2 {
-			e.add(value.Content[i], value.Content[i+1])
+		for k, v := range doc.Pairs(value) {
+			e.add(k, v)
 		}
 	case yaml.SequenceNode:
 		for _, c := range value.Content {

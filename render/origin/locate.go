@@ -171,11 +171,9 @@ func (b *Build) whole(resource *yaml.Node, i *item) Place {
 		}
 		return b.place(i.root.by, nil)
 	}
-	if resource != nil && resource.Kind == yaml.MappingNode {
-		for i := 0; i+1 < len(resource.Content); i += 2 {
-			if path, line, _, ok := b.files.Position(resource.Content[i].Line, resource.Content[i].Column); ok {
-				return Place{Path: path, StartLine: line, EndLine: line, How: Identity, Role: b.role(path)}
-			}
+	for key := range doc.Pairs(resource) {
+		if path, line, _, ok := b.files.Position(key.Line, key.Column); ok {
+			return Place{Path: path, StartLine: line, EndLine: line, How: Identity, Role: b.role(path)}
 		}
 	}
 	return Place{Path: b.root.File.Path, StartLine: 1, EndLine: 1, How: Enclosing, Role: "kustomization"}
@@ -302,8 +300,8 @@ func (v *value) like(n *yaml.Node) bool {
 	if n.Kind == yaml.SequenceNode {
 		return len(v.items) == len(n.Content)
 	}
-	for k := 0; k+1 < len(n.Content); k += 2 {
-		if v.get(n.Content[k].Value) == nil {
+	for key := range doc.Pairs(n) {
+		if v.get(key.Value) == nil {
 			return false
 		}
 	}

@@ -155,7 +155,7 @@ func (b *Build) spans(v *value) []Span {
 	at := 0
 	for _, p := range v.pieces {
 		from := at
-		first, last := strings.IndexFunc(p.text, isWord), strings.LastIndexFunc(p.text, isWord)
+		first, last := strings.IndexFunc(p.text, IsWord), strings.LastIndexFunc(p.text, IsWord)
 		if at += len(p.text); !p.by.known() || first < 0 {
 			continue // unknown, or just a separator
 		}
@@ -172,4 +172,5 @@ func (b *Build) spans(v *value) []Span {
 	return out
 }
 
-func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+// IsWord reports whether a character is one of a word.
+func IsWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

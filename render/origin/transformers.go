@@ -108,12 +108,8 @@ func (s *transformation) labels(c config, specs func(step string) []fieldSpec, i
 
 // pairs adds labels or annotations to maps.
 func (s *transformation) pairs(c config, specs []fieldSpec, items []*item) {
-	n := doc.Deref(c.node)
-	if n == nil || n.Kind != yaml.MappingNode {
-		return
-	}
-	for k := 0; k+1 < len(n.Content); k += 2 {
-		key, to := n.Content[k].Value, doc.Deref(n.Content[k+1])
+	for k, v := range doc.Pairs(doc.Deref(c.node)) {
+		key, to := k.Value, doc.Deref(v)
 		by, made := c.mark(to), c.mark(c.key)
 		for _, i := range items {
 			// Kustomize puts the same node into all fields that lack the key, so who writes one of them later writes them all.

@@ -236,7 +236,7 @@ func (v *value) ensure(by mark, keys ...string) *value {
 // follow returns the simulated value of a rendered field. List elements are found by what distinguishes them from their
 // siblings, else by index.
 func (v *value) follow(steps []step) *value {
-	for i, s := range steps {
+	for _, s := range steps {
 		if v == nil {
 			return nil
 		}
@@ -244,12 +244,12 @@ func (v *value) follow(steps []step) *value {
 			v = v.get(s.token)
 			continue
 		}
-		v = v.element(s, steps[:i])
+		v = v.element(s)
 	}
 	return v
 }
 
-func (v *value) element(s step, above []step) *value {
+func (v *value) element(s step) *value {
 	if s.index < 0 {
 		return nil
 	}

@@ -77,9 +77,9 @@ func eachNamed(p string, data []byte, limits doc.Limits, visit func(at, prefix s
 			}
 		}
 		for n := range doc.Nodes(document) {
-			for i := 1; n.Kind == yaml.MappingNode && i < len(n.Content) && (chainsaw || n == document); i += 2 {
-				if slices.Contains(fields, n.Content[i-1].Value) {
-					for item := range doc.Nodes(n.Content[i]) {
+			for key, value := range doc.Pairs(n) {
+				if slices.Contains(fields, key.Value) && (chainsaw || n == document) {
+					for item := range doc.Nodes(value) {
 						below(item, "")
 					}
 				}

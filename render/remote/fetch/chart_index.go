@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/doc"
 )
 
 const (
@@ -237,15 +239,8 @@ func readEntry(n *yaml.Node) (e indexEntry, err error) {
 }
 
 func yamlField(n *yaml.Node, name string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == name {
-			return n.Content[i+1]
-		}
-	}
-	return nil
+	_, value := doc.Written(n, name)
+	return value
 }
 
 // quote returns a name or a version for a sentence: shortened and printable.
