@@ -65,7 +65,7 @@ func inspectCluster(ctx context.Context, repo *repository, out *report.Inspectio
 	}
 	own := rules.Compile(&rules.Sources{Settings: repo.settings, Exceptions: by.Sources}, repo.change.Now, nil)
 	// Merged exceptions have no influence on which proposed ones wait for approval.
-	decision := decide(repo, nil, brought(own.Exceptions, by), tip, by, nil)
+	decision := decide(repo, nil, brought(own.Exceptions, by), nil, tip, by, nil)
 	above, err := rules.FindInherited(ctx, repo.trees.Rules, repo.settings)
 	if err != nil {
 		return err

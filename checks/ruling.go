@@ -22,6 +22,7 @@ type ruling struct {
 	brought        *rules.Introduced
 	decision       *exceptions.Decision
 	before, after  *rules.Sources   // before and after the merge; after is nil if the change cannot touch rules
+	left           *rules.Sources   // where the head left the base branch; nil if unknown or not needed
 	proposals      []*rules.Sources // rules of the head, according to the settings of each side
 	problems       []report.Problem // why rules are not, or would not be, in effect because of the change
 	standing       []report.Problem // why rules of the base branch are not in effect, independent of the change
@@ -39,21 +40,26 @@ func rule(ctx context.Context, repo *repository) (_ *ruling, err error) {
 	out.missing = rules.Missing(t.Rules, repo.settings.PolicyGlobs())
 	out.standing = slices.Concat(out.before.Problems, out.Errors)
 	out.problems = out.PassedOn
-	var proposed []*engine.Exception
+	var proposed, narrowed []*engine.Exception
 	if t.ProposesRules() {
 		if err := out.propose(ctx, repo); err != nil {
 			return nil, err
 		}
+		narrowed = report.Kept(out.own.Exceptions, out.brought.Narrows)
+		out.own.Exceptions = brought(out.own.Exceptions, out.brought)
 		proposed = out.own.Exceptions
 	}
-	var removed func(*engine.Exception) bool
+	removed := func(e *engine.Exception) bool {
+		left, is := out.before.ClustersOf(e)
+		return is && len(left) > 0 && len(out.keeps(e, left)) == 0
+	}
 	if out.after != nil && !repo.change.All {
-		removes := rules.Removes(out.before, out.after)
+		loses, removes := removed, rules.Removes(out.before, out.after)
 		removed = func(e *engine.Exception) bool { // settings of the change may only no longer name it
-			return (repo.proposed == nil || repo.trees.Changed(e.Path)) && removes(e)
+			return loses(e) || (repo.proposed == nil || repo.trees.Changed(e.Path)) && removes(e)
 		}
 	}
-	out.decision = decide(repo, out.Exceptions, proposed, out.before, out.brought, removed)
+	out.decision = decide(repo, out.Exceptions, proposed, narrowed, out.before, out.brought, removed)
 	return out, nil
 }
 
@@ -62,11 +68,11 @@ func (r *ruling) clustersOf(t *diff.Trees, file string, of *engine.Exception) (l
 	if of == nil {
 		return diff.Have(t.Rules.Roots, file)
 	}
-	among := []*rules.Sources{r.before}
-	if r.decision.IsProposed(of) {
-		among = r.proposals
+	if !r.decision.IsProposed(of) && !r.brought.Narrows(of) {
+		list, _ = r.before.ClustersOf(of)
+		return r.keeps(of, list)
 	}
-	for _, from := range among {
+	for _, from := range r.proposals {
 		clusters, is := from.ClustersOf(of)
 		if is && len(clusters) == 0 {
 			return nil
@@ -74,6 +80,19 @@ func (r *ruling) clustersOf(t *diff.Trees, file string, of *engine.Exception) (l
 		list = report.Union(list, clusters)
 	}
 	return list
+}
+
+// keeps returns those of the clusters from which the change does not take an exception whose file it leaves alone.
+func (r *ruling) keeps(e *engine.Exception, clusters []gitops.Cluster) []gitops.Cluster {
+	if r.left == nil || len(r.proposals) == 0 {
+		return clusters
+	}
+	had, _ := r.left.ClustersOf(e)
+	has, known := r.proposals[0].ClustersOf(e)
+	return slices.DeleteFunc(slices.Clone(clusters), func(c gitops.Cluster) bool {
+		return known && len(has) > 0 && slices.Contains(had, c) &&
+			!slices.ContainsFunc(has, func(now gitops.Cluster) bool { return !now.Apart(c) })
+	})
 }
 
 // tell adds the problems and the number of the rules to the report, except for rules that were seen before.
@@ -92,13 +111,13 @@ func (r *ruling) tell(out *report.Report, seen map[string]bool) {
 }
 
 // decide decides which exceptions count.
-func decide(repo *repository, merged, proposed []*engine.Exception, before *rules.Sources,
+func decide(repo *repository, merged, proposed, narrowed []*engine.Exception, before *rules.Sources,
 	brought *rules.Introduced, removed func(*engine.Exception) bool) *exceptions.Decision {
 	return exceptions.Decide(exceptions.Input{
-		Merged: merged, Proposed: proposed, Removed: removed, Now: repo.change.Now, Reviews: repo.change.Reviews, Approve: repo.change.Approve,
+		Merged: merged, Proposed: proposed, Narrowed: narrowed, Removed: removed, Now: repo.change.Now, Reviews: repo.change.Reviews, Approve: repo.change.Approve,
 		Blob: repo.trees.Head.Blob, Terms: repo.terms(brought),
 		Since: func(e *engine.Exception) (time.Time, bool) {
-			own := slices.Contains(proposed, e)
+			own := slices.Contains(proposed, e) || slices.Contains(narrowed, e)
 			from := before.RenderedFrom
 			if own {
 				from = brought.RenderedFrom
@@ -125,14 +144,12 @@ func (out *ruling) propose(ctx context.Context, repo *repository) error {
 	if out.brought, err = repo.bring(ctx, out.before, head); err != nil {
 		return err
 	}
-	base, err := repo.left(ctx, out.before, head, repo.settings)
-	if err != nil {
+	if out.left, err = repo.left(ctx, out.before, head, repo.settings); err != nil {
 		return err
 	}
-	proposal := rules.Proposal{Tip: out.before, Base: base, Head: head}
+	proposal := rules.Proposal{Tip: out.before, Base: out.left, Head: head}
 	own := &rules.Sources{Settings: head.Settings, Policies: proposal.Own(), Exceptions: out.brought.Sources}
 	out.own = rules.Compile(own, repo.change.Now, nil)
-	out.own.Exceptions = brought(out.own.Exceptions, out.brought)
 	wrong := slices.Concat(head.Problems, out.own.Errors)
 	defer func() { out.compare(repo, head, wrong) }()
 	if repo.proposed == nil && !proposal.Any() && !out.brought.Differs {

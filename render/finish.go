@@ -165,7 +165,9 @@ func (r *Renderer) finish(res *Resource, one *Deployment, file sources) {
 	})
 	if len(writes) > 0 {
 		before := res.locator
-		res.locator = func(pointer string) origin.Place { return written(writes, file, pointer, before(pointer)) }
+		res.locator = func(pointer string) origin.Place {
+			return written(writes, file, pointer, before(former(writes, pointer)))
+		}
 		res.node, res.packed = node, packed{}
 		if one.Release != nil {
 			printed := res.Object

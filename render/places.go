@@ -94,6 +94,19 @@ func written(writes []gitops.Write, file sources, pointer string, own origin.Pla
 	return place
 }
 
+// former returns a pointer as it was before the variables in its keys were replaced.
+func former(writes []gitops.Write, pointer string) string {
+	for _, w := range slices.Backward(writes) { // keys of a map follow the key that the map is at
+		if w.Former == "" {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(pointer, w.Pointer); ok && (rest == "" || rest[0] == '/') {
+			pointer = w.Former + rest
+		}
+	}
+	return pointer
+}
+
 // sources returns a parsed file of the repository; one that cannot be read is empty.
 type sources func(name string) *origin.File
 

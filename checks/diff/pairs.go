@@ -289,7 +289,9 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 		update(from, to, drop)
 	}
 	placeless(created, deleted, stays)
-	return report.Kept(list, func(p *Pair) bool { return !drop[p] })
+	return report.Kept(list, func(p *Pair) bool {
+		return !drop[p] && !(p.idle && p.Before != nil && p.From == p.Root) // see Sides.fallsOut
+	})
 }
 
 // dropEqual drops resources with generated names that one root removes and another adds unchanged for the same clusters,
@@ -321,9 +323,6 @@ func (to *Pair) follows(from *Pair) {
 		to.Before, to.From = from.Old, from.Root
 	}
 }
-
-// leaves reports whether the removal of an object takes it out of a cluster, though another root has it that nothing deploys.
-func (from *Pair) leaves(to *Pair) bool { return len(from.clusters) > 0 && to.idle }
 
 // Renewed turns updates into creations where the former object is gone by then: what deploys a hook deletes it, and the
 // cluster deletes a Job that finished. An object that becomes a hook, or that the deployer replaces, is deleted and

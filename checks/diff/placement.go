@@ -146,7 +146,7 @@ func (at placement) pairs(root roots.Root, before, after []*render.Resource, all
 }
 
 // fallsOut reports whether a root exists only at the head because no object deploys its folder any more. No cluster
-// gets the root, and the change touches none of its files.
+// gets the root, and the change touches none of its files: Join leaves out its objects, unless another root had them.
 func (s Sides) fallsOut(at placement, inBase, inHead bool, reads map[string]string) bool {
 	if !at.known || inBase || !inHead || len(at.after.Clusters) > 0 {
 		return false
@@ -173,6 +173,9 @@ func (at placement) place(p *Pair) {
 	}
 	p.idle = p.Operation == admission.Create && at.known && len(at.after.Clusters) == 0 && !at.chosen
 }
+
+// leaves reports whether the removal of an object takes it out of a cluster, though another root has it that nothing deploys.
+func (from *Pair) leaves(to *Pair) bool { return len(from.clusters) > 0 && to.idle }
 
 // redeployed matches the removal of an object with its addition by another root that is deployed to the same cluster:
 // only its deployer changed. If several roots remove or add it, those whose objects of Argo CD or Flux have the same

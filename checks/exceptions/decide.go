@@ -16,6 +16,7 @@ import (
 type Input struct {
 	Merged   []*engine.Exception // in effect at the tip of the base branch
 	Proposed []*engine.Exception // in files that the change adds or edits
+	Narrowed []*engine.Exception // merged ones as the change has them, which let through less
 	// Removed reports whether the change removes a merged exception; nil: it removes none.
 	Removed func(e *engine.Exception) bool
 	Blob    func(path string) string
@@ -64,7 +65,8 @@ func (d *Decision) NextEnd() (first time.Time) {
 }
 
 // Decide decides which exceptions count. A merged exception that the change edits keeps its merged content until the
-// new content is approved or merged. One that the change removes covers nothing: what deploys both prunes it first.
+// new content is approved or merged. One that the change removes covers nothing, and one that it narrows covers what it then
+// covers: what deploys both prunes or narrows it first.
 func Decide(in Input) *Decision {
 	d := &Decision{Proposed: in.Proposed, fates: map[*engine.Exception]fate{}}
 	replaced := map[string]bool{}
@@ -83,6 +85,10 @@ func Decide(in Input) *Decision {
 			replaced[key(e)] = true
 		}
 		d.add(e, f, in)
+	}
+	for _, e := range in.Narrowed {
+		replaced[key(e)] = true
+		d.add(e, fate{state: report.Merged}, in)
 	}
 	for _, e := range in.Merged {
 		switch {

@@ -169,9 +169,10 @@ type Proposal struct {
 	Tip, Base, Head *Sources // Base is nil without a merge base: everything is the change's
 }
 
-// SameAs reports whether other sources have the same policies and exceptions.
+// SameAs reports whether other sources have the same policies and exceptions, in the same clusters.
 func (out *Sources) SameAs(other *Sources) bool {
-	return slices.EqualFunc(out.Policies, other.Policies, alike) && slices.EqualFunc(out.Exceptions, other.Exceptions, alike)
+	same := func(a, b Source) bool { return alike(a, b) && slices.Equal(a.Clusters, b.Clusters) }
+	return slices.EqualFunc(out.Policies, other.Policies, same) && slices.EqualFunc(out.Exceptions, other.Exceptions, same)
 }
 
 func alike(a, b Source) bool {

@@ -20,9 +20,10 @@ type Introduced struct {
 	Sources []Source // the files of these exceptions, and of those that the change edits
 	Differs bool     // whether the change affects which exceptions are in effect
 
-	with  map[introduced][]report.File
-	heads []*Sources
-	terms map[string]map[string][]string // of the exceptions of a file, by id: see Terms
+	with    map[introduced][]report.File
+	narrows map[introduced]bool // those that let through less than before: they need no approval
+	heads   []*Sources
+	terms   map[string]map[string][]string // of the exceptions of a file, by id: see Terms
 }
 
 // introduced identifies one of these exceptions.
@@ -36,7 +37,8 @@ type introduced struct {
 // versions of the settings. They are in effect neither at the tip of the base branch nor where the head left it, by any
 // version.
 func Introduce(t *diff.Trees, heads []*Sources, tip *Sources, bases ...*Sources) *Introduced {
-	out := &Introduced{with: map[introduced][]report.File{}, heads: heads, terms: map[string]map[string][]string{}}
+	out := &Introduced{with: map[introduced][]report.File{}, narrows: map[introduced]bool{}, heads: heads,
+		terms: map[string]map[string][]string{}}
 	before := newInventory(t, []*Sources{tip})
 	left := newInventory(t, bases)
 	for _, head := range heads {
@@ -93,11 +95,15 @@ func beyond(t *diff.Trees, now, had []gitops.Cluster) bool {
 func (out *Introduced) take(t *diff.Trees, head *Sources, s Source, before, left *inventory) {
 	keep := s.Folder == "" && t.Proposes(s.Path) && t.Head.Blob(s.Path) != t.Rules.Blob(s.Path)
 	for _, d := range Documents([]Source{s}, true) {
+		as := introduced{d.Path, d.Line, d.ID()}
 		if before != nil && (before.has(s, d, d.Within) || left.has(s, d, d.SameTerms)) {
+			if !before.has(s, d, d.SameTerms) && !left.has(s, d, d.SameTerms) {
+				keep, out.narrows[as] = true, true
+			}
 			continue
 		}
 		keep = true
-		out.with[introduced{d.Path, d.Line, d.ID()}] = out.files(t, head, s)
+		out.with[as] = out.files(t, head, s)
 	}
 	if keep {
 		out.add(s)
@@ -110,8 +116,9 @@ func (out *Introduced) takeRest() {
 		for _, s := range head.Exceptions {
 			if slices.ContainsFunc(out.Sources, func(o Source) bool { return o.Path == s.Path }) &&
 				slices.ContainsFunc(Documents([]Source{s}, true), func(d engine.RuleDocument) bool {
-					_, is := out.with[introduced{d.Path, d.Line, d.ID()}]
-					return is
+					as := introduced{d.Path, d.Line, d.ID()}
+					_, is := out.with[as]
+					return is || out.narrows[as]
 				}) {
 				out.add(s)
 			}
@@ -173,6 +180,11 @@ func (out *Introduced) Terms(cluster string, e *engine.Exception) []string {
 func (out *Introduced) Has(e *engine.Exception) bool {
 	_, ok := out.with[introduced{e.Path, e.Line, e.ID()}]
 	return ok
+}
+
+// Narrows reports whether the change has an exception let through less than before, and nothing more in any cluster.
+func (out *Introduced) Narrows(e *engine.Exception) bool {
+	return out.narrows[introduced{e.Path, e.Line, e.ID()}] && !out.Has(e)
 }
 
 // With returns the other changed files on which an exception of the change depends.

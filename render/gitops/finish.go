@@ -27,6 +27,7 @@ type Write struct {
 	By      []Position // where the written values are: of the variables, the label, or the namespace
 	Partly  bool       // the field keeps its own place, followed by By; otherwise By is its place
 	Parts   []Part     // of a text with variables; none where the bytes are not known
+	Former  string     // the pointer with the key as it was written, if the key has variables
 }
 
 // Part is the bytes of a text that have the value of a variable.
@@ -112,8 +113,11 @@ func (f *finisher) node(n *yaml.Node, pointer string, depth int) {
 	case yaml.MappingNode:
 		for key, value := range doc.Pairs(n) {
 			if strings.Contains(key.Value, "$") && key.Kind == yaml.ScalarNode {
-				if text, _, ok := f.replace(key.Value, pointer+"/"+jsonpointer.Escape(key.Value)); ok {
+				former := pointer + "/" + jsonpointer.Escape(key.Value)
+				if text, e, ok := f.replace(key.Value, former); ok {
 					key.Value = text
+					f.writes = append(f.writes, Write{Pointer: pointer + "/" + jsonpointer.Escape(text), Role: Substitute,
+						By: e.places(), Partly: true, Former: former})
 				}
 			}
 			f.node(value, pointer+"/"+jsonpointer.Escape(key.Value), depth+1)
@@ -172,10 +176,7 @@ func (f *finisher) scalar(n *yaml.Node, pointer string) {
 		return
 	}
 	become(n, outer["v"])
-	w := Write{Pointer: pointer, Role: Substitute, Partly: !whole}
-	for _, name := range unique(e.used) {
-		w.By = append(w.By, e.variables[name].Where)
-	}
+	w := Write{Pointer: pointer, Role: Substitute, By: e.places(), Partly: !whole}
 	value, _ := outer["v"].(string)
 	if before := strings.Index(text[len("v:"):], value) + len("v:"); before > len("v:") { // otherwise it is not on one line as it is
 		for _, p := range e.parts {
@@ -292,6 +293,14 @@ type expansion struct {
 
 	used, unset, unread []string // names of variables; unset: without a default
 	parts               []Part   // of the returned text
+}
+
+// places returns where the variables that were used get their values.
+func (e *expansion) places() (list []Position) {
+	for _, name := range unique(e.used) {
+		list = append(list, e.variables[name].Where)
+	}
+	return list
 }
 
 // run returns the text with its ${} replaced. "$$" becomes "$" and starts no substitution.

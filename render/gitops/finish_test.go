@@ -52,6 +52,7 @@ func TestFinishChangesResourcesLikeTheController(t *testing.T) {
 			want: "a: 8080\nb: true\nc: x8080\nd: [a, b]\ne: null\nf: 'text: x'\ntext/k: v\ng: |\n  8080\n  true\n",
 			writes: []string{"/a substitute [k.yaml:1:0]", "/b substitute [k.yaml:2:0]", "/c substitute [k.yaml:1:0]",
 				"/d substitute [k.yaml:4:0]", "/e substitute [k.yaml:6:0]", "/f substitute [k.yaml:3:0]",
+				"/text~1k substitute [k.yaml:3:0]",
 				"/g substitute [k.yaml:1:0 k.yaml:2:0]"},
 		},
 		"variable that nothing sets": {

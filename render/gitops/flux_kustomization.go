@@ -3,6 +3,7 @@ package gitops
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -359,7 +360,8 @@ func held(kind string, object *field) []*field {
 }
 
 // substitution collects the variables of postBuild: first those of ConfigMaps and Secrets in order, then those in the object, which
-// override them (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution).
+// override them (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution). A variable that a later
+// source overrides with a value that is not readable is not known.
 func (r *reader) substitution(post *field) Substitution {
 	s := Substitution{Variables: map[string]Value{}, Always: post.text("substituteStrategy") == "Always"}
 	add := func(f *field) {
@@ -401,6 +403,9 @@ func (r *reader) substitution(post *field) Substitution {
 			r.also(found)
 			r.problem(problemAt(at, ClusterOnly, "the variables of %.40s %q are in the cluster: they are not known before merge",
 				kind, name))
+		}
+		for _, f := range list { // whose keys are readable, also where the values are encrypted
+			maps.DeleteFunc(s.Variables, func(k string, _ Value) bool { return f.present("data", k) || f.present("stringData", k) })
 		}
 		s.Unread = append(s.Unread, at)
 	}
