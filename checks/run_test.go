@@ -255,7 +255,7 @@ func TestUncheckedFilesAreReported(t *testing.T) {
 	}
 	if want := []report.NotChecked{{Root: "app", Path: "app/loose.yaml", Changed: true, Reason: "no kustomization includes " +
 		"this file: list it under resources, or remove it"}, {Root: "charts/web", Path: "charts/web/templates/a.yaml", Changed: true,
-		Reason: "this Helm chart changes, and no object in this repository deploys it"}}; !slices.Equal(rep.NotChecked, want) {
+		Reason: "this Helm chart changes, and no object in this repository deploys it: name its release under charts in .lintel.yaml"}}; !slices.Equal(rep.NotChecked, want) {
 		t.Errorf("not checked: %+v", rep.NotChecked)
 	}
 	if strings.Contains(all, "notes.yaml") || rep.Conclusion != report.Neutral {

@@ -35,7 +35,7 @@ func (p *pairs) changedCharts(ctx context.Context) error {
 			if _, told := aside[chart]; d.New != nil && !told {
 				aside[chart] = nil
 				p.charts++
-				p.not(chart, d.Path, "this Helm chart changes, and no object in this repository deploys it")
+				p.not(chart, d.Path, "this Helm chart changes, and no object in this repository deploys it"+declare)
 			}
 		case !ownFile(chart, d.Path) && !forPeople(chart, d.Path) && !p.reading(d.Path):
 			aside[chart] = append(aside[chart], d.Path)
@@ -64,8 +64,11 @@ func (p *pairs) tellUnshown(chart string, files []string) {
 			words += fmt.Sprintf(" and %s more", report.Count(more, "file", "files"))
 		}
 	}
-	p.not(chart, files[0], words)
+	p.not(chart, files[0], words+declare)
 }
+
+// declare is what to do about a chart that is deployed from elsewhere.
+const declare = ": name its release under charts in .lintel.yaml"
 
 // rendersChart reports whether a checked root renders the chart of a folder, or reads the changed file.
 func (p *pairs) rendersChart(chart, file string) bool {
