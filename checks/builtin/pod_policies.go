@@ -12,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
@@ -28,7 +29,8 @@ var makers = map[string][2]string{
 func podsDenied(ctx context.Context, f *apiFacts, s Deployed) (list []schema.Violation) {
 	id := admission.IdentityOf(s.Object)
 	at, by := templates[[2]string{id.Group, id.Kind}], makers[id.Kind]
-	if at == "" || by[0] == "" || id.Namespace == "" || s.rules == nil || f.cluster == nil || schema.FilledIn(mapAt(s.Object, at+"/spec")) {
+	if at == "" || by[0] == "" || id.Namespace == "" || s.rules == nil || f.cluster == nil || schema.FilledIn(mapAt(s.Object, at+"/spec")) ||
+		fmt.Sprint(jsonpointer.At(s.Object, "/spec/replicas")) == "0" {
 		return nil
 	}
 	maker := admission.UserInfo{Username: "system:serviceaccount:kube-system:" + by[0],

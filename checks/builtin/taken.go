@@ -52,7 +52,8 @@ func isAddress(text string) bool {
 }
 
 // taken finds what an object newly claims and another one of its cluster has after the change. Both are certainly in one cluster:
-// one root has both, or what deploys them is in one place and names the same cluster.
+// one root has both, and is more than a folder that nothing deploys, or what deploys them is in one place and names the same
+// cluster.
 func (f *apiFacts) taken(ctx context.Context, s Deployed) (list []schema.Violation) {
 	by, known := f.cluster.(interface {
 		Deployers(roots.Root) []*deploy.Deployment
@@ -62,10 +63,13 @@ func (f *apiFacts) taken(ctx context.Context, s Deployed) (list []schema.Violati
 	if !known || len(own) == 0 || s.Fragment() || shared(s.Object) {
 		return nil
 	}
+	here, deployed := by.Deployers(s.Root), by.IsDeployed(s.Root)
+	if !deployed && s.Root.Kind == roots.Folder {
+		return nil
+	}
 	id, was := admission.IdentityOf(s.Object), claims(s.replaced())
-	here := by.Deployers(s.Root)
 	look := declared.Among(ctx, s.Root, func(root roots.Root) bool {
-		return root == s.Root || by.IsDeployed(s.Root) && by.IsDeployed(root) && slices.ContainsFunc(by.Deployers(root), func(other *deploy.Deployment) bool {
+		return deployed && by.IsDeployed(root) && slices.ContainsFunc(by.Deployers(root), func(other *deploy.Deployment) bool {
 			there, ok := clusterOf(other.Deployment)
 			return ok && slices.ContainsFunc(here, func(one *deploy.Deployment) bool {
 				c, ok := clusterOf(one.Deployment)

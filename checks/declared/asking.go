@@ -36,7 +36,7 @@ type asking struct {
 	current   bool                       // objects of a last known rendering are unknown
 	inherited bool                       // an inherited policy asks
 	cautious  bool                       // see Cautious
-	among     func(root roots.Root) bool // the roots that answer; nil: all
+	among     func(root roots.Root) bool // the other roots that answer; nil: all
 	declared  bool                       // Namespaces that a deployer creates do not answer
 	apart     func(root roots.Root) bool // whether a root is certainly in another cluster
 	own       []gitops.Cluster           // the clusters that it asks for, where they are known and tell roots apart
@@ -77,17 +77,6 @@ func Unrecorded(ctx context.Context) context.Context {
 func Quiet(ctx context.Context) context.Context { return context.WithValue(ctx, quietKey{}, true) }
 
 type quietKey struct{}
-
-// Earlier returns a context in which the look-ups of ctx are answered as before the change. They are not recorded, since nothing
-// that the change does can alter them.
-func Earlier(ctx context.Context) context.Context {
-	root := roots.Root{}
-	if a, ok := ctx.Value(askingKey{}).(asking); ok {
-		root = a.root
-	}
-	out, l := For(ctx, root)
-	return l.Before(out)
-}
 
 // unnoted is a context without values.
 type unnoted struct{ context.Context }
@@ -233,8 +222,8 @@ func Cautious(ctx context.Context, root roots.Root) context.Context {
 	return context.WithValue(out, askingKey{}, asking{Lookups: l, cautious: true, before: IsBefore(ctx)})
 }
 
-// Among returns a context in which look-ups are those of an object of a root, and only some roots answer. They are not recorded,
-// and roots that they cannot see are not reported, see Unrecorded and Quiet.
+// Among returns a context in which look-ups are those of an object of a root, and only that one and some others answer. They are
+// not recorded, and roots that they cannot see are not reported, see Unrecorded and Quiet.
 func Among(ctx context.Context, root roots.Root, is func(roots.Root) bool) context.Context {
 	out, l := For(Unrecorded(ctx), root)
 	return context.WithValue(Quiet(out), askingKey{}, asking{Lookups: l, among: is, before: IsBefore(ctx)})

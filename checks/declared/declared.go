@@ -123,23 +123,31 @@ func (d *Objects) Kept(ctx context.Context, by gitops.Reference) (list []admissi
 	if d.tip == nil {
 		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.tip.mu.Lock()
-	defer d.tip.mu.Unlock()
 	for _, root := range d.set.RootsOf(by) {
-		if _, rendered := d.roots[root]; !rendered && d.set.IsExternal(root) || !d.tip.set.Has(root) {
+		if !d.tip.set.Has(root) {
 			continue
 		}
-		d.render(ctx, []roots.Root{root})
-		d.tip.render(ctx, []roots.Root{root})
-		for _, r := range d.roots[root] {
-			if slices.ContainsFunc(d.tip.roots[root], func(was *render.Resource) bool { return reflect.DeepEqual(r.Object, was.Object) }) {
+		was := map[admission.Identity]admission.Object{}
+		for _, r := range d.tip.own(ctx, root) {
+			was[admission.IdentityOf(r.Object)] = r.Object
+		}
+		for _, r := range d.own(ctx, root) {
+			if old, had := was[admission.IdentityOf(r.Object)]; had && reflect.DeepEqual(old, r.Object) {
 				list = append(list, r.Object)
 			}
 		}
 	}
 	return list
+}
+
+// own returns the objects of a root; none of one that is built from outside of the repository and is not rendered yet.
+func (d *Objects) own(ctx context.Context, root roots.Root) []*render.Resource {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, rendered := d.roots[root]; rendered || !d.set.IsExternal(root) {
+		d.render(ctx, []roots.Root{root})
+	}
+	return d.roots[root]
 }
 
 // AppliesOnClient reports whether something that deploys a root sends an object of it as "kubectl apply" does.

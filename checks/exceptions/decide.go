@@ -57,9 +57,7 @@ func (d *Decision) Ends(e *engine.Exception) time.Time { return d.fates[e].ends 
 // NextEnd returns when the first exception in effect expires; the zero time if none does.
 func (d *Decision) NextEnd() (first time.Time) {
 	for _, e := range d.Effective {
-		if end := d.Ends(e); !end.IsZero() && (first.IsZero() || end.Before(first)) {
-			first = end
-		}
+		first = earlier(first, d.Ends(e))
 	}
 	return first
 }
@@ -87,8 +85,21 @@ func Decide(in Input) *Decision {
 		d.add(e, f, in)
 	}
 	for _, e := range in.Narrowed {
-		replaced[key(e)] = true
-		d.add(e, fate{state: report.Merged}, in)
+		f, stays := fate{state: report.Merged}, false
+		for _, m := range in.Merged {
+			if key(m) != key(e) || in.Removed != nil && in.Removed(m) {
+				continue
+			}
+			end, over := ends(m, in)
+			if stays = true; over {
+				f.state = report.Expired
+			}
+			f.ends = earlier(f.ends, end)
+		}
+		if stays { // and ends when the merged one does
+			replaced[key(e)] = true
+			d.add(e, f, in)
+		}
 	}
 	for _, e := range in.Merged {
 		switch {
@@ -107,8 +118,8 @@ func key(e *engine.Exception) string {
 }
 
 func (d *Decision) add(e *engine.Exception, f fate, in Input) {
-	over := false
-	if f.ends, over = ends(e, in); over {
+	end, over := ends(e, in)
+	if f.ends = earlier(f.ends, end); over {
 		f.state = report.Expired
 	}
 	d.fates[e] = f
@@ -148,9 +159,15 @@ func ends(e *engine.Exception, in Input) (at time.Time, over bool) {
 		if !ok {
 			return at, true
 		}
-		if end := since.Add(e.TTL); at.IsZero() || end.Before(at) {
-			at = end
-		}
+		at = earlier(at, since.Add(e.TTL))
 	}
 	return at, !at.IsZero() && !in.Now.Before(at)
+}
+
+// earlier returns the earlier of two times; the zero time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

@@ -109,3 +109,41 @@ func TestEditOfAMergedExceptionNeedsApproval(t *testing.T) {
 		t.Errorf("approved: counting %v, idle %v", d.Effective, d.Inactive)
 	}
 }
+
+// A narrowed exception counts in place of the merged one, for as long, and only while the change leaves that in effect.
+func TestNarrowedExceptionEndsWithTheMergedOne(t *testing.T) {
+	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name             string
+		merged, narrowed engine.Exception
+		removed          bool
+		want             report.State // of the narrowed one; "": it does not count at all
+		ends             time.Time
+	}{
+		{name: "without an end", want: report.Merged},
+		{name: "the merged one is over", merged: engine.Exception{Expires: now}, want: report.Expired, ends: now},
+		{name: "the merged one ends first", merged: engine.Exception{Expires: now.Add(time.Hour)},
+			narrowed: engine.Exception{Expires: now.Add(2 * time.Hour)}, want: report.Merged, ends: now.Add(time.Hour)},
+		{name: "it gets an end", narrowed: engine.Exception{Expires: now.Add(time.Hour)}, want: report.Merged, ends: now.Add(time.Hour)},
+		{name: "it is over", narrowed: engine.Exception{Expires: now}, want: report.Expired, ends: now},
+		{name: "the age of the merged one is unknown", merged: engine.Exception{TTL: time.Hour}, want: report.Expired},
+		{name: "the change removes it", removed: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			merged, narrowed := &c.merged, &c.narrowed
+			d := exceptions.Decide(exceptions.Input{Merged: []*engine.Exception{merged}, Narrowed: []*engine.Exception{narrowed}, Now: now,
+				Removed: func(*engine.Exception) bool { return c.removed },
+				Since:   func(*engine.Exception) (time.Time, bool) { return time.Time{}, false }})
+			if c.want == "" {
+				if len(d.Effective) > 0 || !slices.Equal(d.Inactive, []*engine.Exception{merged}) {
+					t.Errorf("counting %v, idle %v", d.Effective, d.Inactive)
+				}
+				return
+			}
+			counts := slices.Equal(d.Effective, []*engine.Exception{narrowed})
+			if d.State(narrowed) != c.want || !d.Ends(narrowed).Equal(c.ends) || counts != (c.want == report.Merged) || slices.Contains(d.Effective, merged) {
+				t.Errorf("%s, ends %s: counting %v, idle %v", d.State(narrowed), d.Ends(narrowed), d.Effective, d.Inactive)
+			}
+		})
+	}
+}

@@ -240,13 +240,8 @@ func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, s builtin.
 	if s.Resource == nil && s.Old == nil || len(v.Checks) == 0 {
 		return nil
 	}
-	if rendered := s; s.Resource != nil {
-		if s = mutated(ctx, asked(rules, request), s, request); s.Resource != rendered.Resource && v.unreviewed(ctx, request) {
-			s = mutated(ctx, asked(rules.Asked(notByRepository), request), rendered, request)
-		}
-	}
-	if request.Operation == admission.Update && rules.Creations() != nil && v.unreviewed(ctx, request) {
-		rules = rules.Asked(notByRepository)
+	if s.Resource != nil {
+		s = mutated(ctx, asked(rules, request), s, request)
 	}
 	return builtin.Results(ctx, v.Checks, s, rules, request)
 }
@@ -323,12 +318,6 @@ func (v *Reviewer) Request(p *diff.Pair) *admission.Request {
 func (v *Reviewer) Evaluate(ctx context.Context, rules *engine.Evaluator, r *admission.Request) []engine.Result {
 	rules = asked(rules, r)
 	results := rules.Evaluate(ctx, r)
-	if slices.ContainsFunc(results, func(r engine.Result) bool {
-		return !notByRepository(r.Policy) && (Violated(r) || Undecided(r) || r.Mutation)
-	}) && v.unreviewed(ctx, r) {
-		rules = rules.Asked(notByRepository)
-		results = rules.Evaluate(ctx, r)
-	}
 	open := func(r engine.Result) bool { return Undecided(r) || r.Unsure && Violated(r) }
 	if r.Namespace != nil || r.Inherited != nil || !slices.ContainsFunc(results, open) {
 		return results
@@ -343,6 +332,19 @@ func (v *Reviewer) Evaluate(ctx context.Context, rules *engine.Evaluator, r *adm
 	}
 	r.Place, r.Inherited = place, &inherited
 	return rules.Evaluate(ctx, r)
+}
+
+// asked returns the policies that an API server asks about an object: those of Kubernetes are not asked about policies of
+// Kubernetes and their bindings, and webhooks, as Kyverno's, not about these and the configurations of webhooks
+// (k8s.io/apiserver/pkg/admission/plugin/policy/generic and plugin/webhook/predicates/rules).
+func asked(rules *engine.Evaluator, r *admission.Request) *engine.Evaluator {
+	const group = "admissionregistration.k8s.io"
+	id := r.Identity()
+	policies := strings.Contains(id.Kind, "AdmissionPolicy")
+	if id.Group != group || !policies && !strings.HasSuffix(id.Kind, "WebhookConfiguration") {
+		return rules
+	}
+	return rules.Asked(func(p engine.PolicyRef) bool { return !policies && strings.HasPrefix(p.APIVersion, group+"/") })
 }
 
 // place looks up the declared Namespace of a request's object, and whether its kind is namespaced.

@@ -21,7 +21,7 @@ type Introduced struct {
 	Differs bool     // whether the change affects which exceptions are in effect
 
 	with    map[introduced][]report.File
-	narrows map[introduced]bool // those that let through less than before: they need no approval
+	narrows map[introduced]bool // whether one lets through less than before, in every rendering: it needs no approval
 	heads   []*Sources
 	terms   map[string]map[string][]string // of the exceptions of a file, by id: see Terms
 }
@@ -97,7 +97,10 @@ func (out *Introduced) take(t *diff.Trees, head *Sources, s Source, before, left
 	for _, d := range Documents([]Source{s}, true) {
 		as := introduced{d.Path, d.Line, d.ID()}
 		if before != nil && (before.has(s, d, d.Within) || left.has(s, d, d.SameTerms)) {
-			if !before.has(s, d, d.SameTerms) && !left.has(s, d, d.SameTerms) {
+			switch less, known := out.narrows[as]; {
+			case !before.has(s, d, d.Within):
+				out.narrows[as] = false // the base branch lets less through by now
+			case (less || !known) && !before.has(s, d, d.SameTerms) && !left.has(s, d, d.SameTerms):
 				keep, out.narrows[as] = true, true
 			}
 			continue
