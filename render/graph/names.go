@@ -2,8 +2,10 @@ package graph
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -14,7 +16,8 @@ const (
 	anything    = "\x00anything"    // the file may give objects names that it does not contain
 	substituted = "\x00substituted" // only if Flux substitutes variables
 	around      = "\x00around"      // followed by a prefix or suffix that the file adds to names
-	edits       = "\x00edits"       // names in the file may become names of objects in other files
+	edits       = "\x00edits"       // values in the file may become values of objects in other files
+	renames     = "\x00renames"     // names in the file may become names of objects in other files
 	moves       = "\x00moves"       // followed by a namespace that a kustomization may move objects to
 )
 
@@ -32,7 +35,7 @@ func (g *Graph) Naming(kind, name string, substitutes bool) (files []string, kno
 		return nil, false
 	}
 	written := slices.DeleteFunc(g.sorted(naming, names...), func(p string) bool {
-		return kind != "" && !g.mayHold(p, kind) && !(kind == "Namespace" && g.has(naming, moves+name, p))
+		return kind != "" && !g.mayHold(p, kind, renames) && !(kind == "Namespace" && g.has(naming, moves+name, p))
 	})
 	keys := []string{anything}
 	if substitutes {
@@ -51,13 +54,13 @@ func (g *Graph) Naming(kind, name string, substitutes bool) (files []string, kno
 // Stating lists the files that may give an object of a kind a word as a value: those of [Graph.Mentions] that mention the kind,
 // too, or that change objects of other files.
 func (g *Graph) Stating(kind, word string) []string {
-	return slices.DeleteFunc(g.Mentions(word), func(p string) bool { return !g.mayHold(p, kind) && !g.has(mentions, link, p) })
+	return slices.DeleteFunc(g.Mentions(word), func(p string) bool { return !g.mayHold(p, kind, edits) && !g.has(mentions, link, p) })
 }
 
-// mayHold reports whether what a file contains may become a part of an object of a kind. What a kustomization has without the
-// name of the kind selects objects of other files, or generates some of another kind.
-func (g *Graph) mayHold(p, kind string) bool {
-	return g.has(naming, edits, p) || g.has(naming, anything, p) || g.MentionsIn(p, kind)
+// mayHold reports whether what a file contains may become a part of an object of a kind, also by its edits or renames. What a
+// kustomization has without the name of the kind selects objects of other files, or generates some of another kind.
+func (g *Graph) mayHold(p, kind, by string) bool {
+	return g.has(naming, by, p) || g.has(naming, anything, p) || g.MentionsIn(p, kind)
 }
 
 // keys lists the keys of a relation that start with a prefix, in no order. Some may have no values.
@@ -123,7 +126,12 @@ func called(p string, text []byte, visit func(key string)) {
 			name(field, value, whole)
 		}
 	})
-	fields(text, "op", nil, func(string, string, bool) { visit(edits) }) // a JSON patch
+	fields(text, "op", nil, func(string, string, bool) { // a JSON patch
+		visit(edits)
+		if after(text, "/metadata", "/labels", "/annotations", "/namespace") || wholePath().Match(text) {
+			visit(renames)
+		}
+	})
 	if after(text, "/metadata/name", "space") {
 		if bytes.Contains(text, []byte("from")) {
 			visit(anything)
@@ -131,6 +139,11 @@ func called(p string, text []byte, visit func(key string)) {
 		fields(text, "value", nil, name)
 	}
 }
+
+// wholePath matches the path of a JSON patch that replaces an object as a whole, or one on another line.
+var wholePath = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`path[\\"']*[ \t]*:[ \t]*[\\"']*/?[\\"']*[ \t]*(?:[,}#\r\n]|$)`)
+})
 
 // blank are what may be between a field and its value.
 const blank = " \t\r\n\"'\\"
