@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -20,12 +21,11 @@ func turned(repo gitops.RepoNames, old, now admission.Object) (words, field stri
 		if url, _ := from["url"].(string); !repo.Match(url) {
 			return "", ""
 		}
-		for _, key := range []string{"branch", "tag", "semver", "name", "commit"} {
-			was, _ := mapAt(old, "/spec/ref")[key].(string)
-			is, _ := mapAt(now, "/spec/ref")[key].(string)
-			if is != was && is != "" && (key != "branch" || was != "" && repo.Current(was) || !repo.Current(is)) {
-				return turnedTo("revision", was, is), "/spec/ref/" + key
-			}
+		of, was := revisionOf(old)
+		key, is := revisionOf(now)
+		branch := func(key string) bool { return key == "branch" || key == "name" }
+		if is != "" && (of != key || was != is) && (!branch(key) || !repo.Current(is) || branch(of) && was != is && repo.Current(was)) {
+			return turnedTo("revision", was, is), "/spec/ref/" + key
 		}
 		return turnedAddress(repo, "/spec", from, to)
 	case "argoproj.io/Application", "argoproj.io/ApplicationSet":
@@ -37,6 +37,16 @@ func turned(repo gitops.RepoNames, old, now admission.Object) (words, field stri
 				return "the address of this cluster changes: what Argo CD deploys there is not compared with what the new address has",
 					key + "/server"
 			}
+		}
+	}
+	return "", ""
+}
+
+// revisionOf returns the field of a GitRepository's reference that counts, and what it says, without the prefix of branches.
+func revisionOf(source admission.Object) (key, revision string) {
+	for _, key := range gitops.RevisionFields {
+		if text, _ := mapAt(source, "/spec/ref")[key].(string); text != "" {
+			return key, strings.TrimPrefix(text, "refs/heads/")
 		}
 	}
 	return "", ""

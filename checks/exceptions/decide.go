@@ -5,7 +5,6 @@ package exceptions
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -62,9 +61,9 @@ func (d *Decision) NextEnd() (first time.Time) {
 	return first
 }
 
-// Decide decides which exceptions count. A merged exception that the change edits keeps its merged content until the
-// new content is approved or merged. One that the change removes covers nothing, and one that it narrows covers what it then
-// covers: what deploys both prunes or narrows it first.
+// Decide decides which exceptions count. A merged exception that the change edits covers only what its new content covers, once
+// that is approved or needs no approval, and one that the change removes covers nothing: what deploys both edits or prunes it
+// first.
 func Decide(in Input) *Decision {
 	d := &Decision{Proposed: in.Proposed, fates: map[*engine.Exception]fate{}}
 	replaced := map[string]bool{}
@@ -79,9 +78,7 @@ func Decide(in Input) *Decision {
 				f = fate{state: verdict, by: r.By()}
 			}
 		}
-		if f.state == report.Approved {
-			replaced[key(e)] = true
-		}
+		replaced[key(e)] = true
 		d.add(e, f, in)
 	}
 	for _, e := range in.Narrowed {
@@ -105,6 +102,9 @@ func Decide(in Input) *Decision {
 		switch {
 		case replaced[key(e)]:
 		case in.Removed != nil && in.Removed(e):
+			if slices.ContainsFunc(in.Proposed, func(o *engine.Exception) bool { return o.ID() == e.ID() }) {
+				continue // it moves
+			}
 			d.add(e, fate{state: report.Dropped}, in)
 		default:
 			d.add(e, fate{state: report.Merged}, in)
@@ -113,9 +113,7 @@ func Decide(in Input) *Decision {
 	return d
 }
 
-func key(e *engine.Exception) string {
-	return strings.Join([]string{e.Path, e.APIVersion, e.Namespace, e.Name}, "\x00")
-}
+func key(e *engine.Exception) string { return e.Path + "\x00" + e.ID() }
 
 func (d *Decision) add(e *engine.Exception, f fate, in Input) {
 	end, over := ends(e, in)

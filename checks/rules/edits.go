@@ -126,8 +126,8 @@ func unlike(a, b []engine.RuleDocument) (gone, come []engine.RuleDocument) {
 	return gone, come
 }
 
-// Removes returns a function that reports whether a later version of the rules lacks an exception: its file has it no longer,
-// and no file has it newly, as when it moves. Other files may have one of the same name, for other clusters.
+// Removes returns a function that reports whether a later version of the rules lacks an exception: its file has it no longer.
+// Where it moves, the one in the other file is another exception, which may cover less.
 func Removes(before, after *Sources) func(*engine.Exception) bool {
 	type place struct{ id, path string }
 	places := func(list []Source) map[place]bool {
@@ -139,13 +139,9 @@ func Removes(before, after *Sources) func(*engine.Exception) bool {
 	}
 	old, now := differing(before.Exceptions, after.Exceptions)
 	was, is := places(old), places(now)
-	moved := map[string]bool{}
-	for at := range is {
-		moved[at.id] = moved[at.id] || !was[at]
-	}
 	return func(e *engine.Exception) bool {
 		at := place{e.ID(), e.Path}
-		return was[at] && !is[at] && !moved[at.id]
+		return was[at] && !is[at]
 	}
 }
 

@@ -193,7 +193,7 @@ func (s *Set) IsAdopted(root roots.Root, later *Set) bool {
 }
 
 func (s *Set) isAdopted(one *Deployment, later *Set) bool {
-	return s.found().isAllAbove(one.top(), true, 0, func(one *Deployment) bool {
+	return s.found().isAllAbove(one, true, 0, func(_, _ *Deployment) bool { return false }, func(one *Deployment) bool {
 		same := later.Counterpart(one)
 		if same == nil { // perhaps in another file
 			if same = later.former(one, s); same != nil && same.Path != one.Path {
@@ -233,27 +233,38 @@ func (s *Set) deployedAbove(one *Deployment, later *Set, depth int, beside func(
 	})
 }
 
-// isAllAbove reports whether is returns true for all that deploys an object in turn and that nothing live deploys. With
-// itself, an object that is not deployed may be in what it deploys itself.
-func (w *worklist) isAllAbove(one *Deployment, itself bool, depth int, is func(*Deployment) bool) bool {
+// isAllAbove reports whether is returns true for all that deploys an object in turn and that nothing live deploys, and leaves
+// for no object and what deploys it. With itself, an object that is not deployed may be in what it deploys itself.
+func (w *worklist) isAllAbove(one *Deployment, itself bool, depth int, leaves func(above, one *Deployment) bool,
+	is func(*Deployment) bool) bool {
+	for ; one.from != nil; one = one.from {
+		if leaves(one.from, one) {
+			return false
+		}
+	}
 	above := slices.DeleteFunc(w.holding(one), func(other *Deployment) bool { return !(itself && other == one) && !w.isLive(other) })
 	if len(above) == 0 {
 		return is(one)
 	}
 	return depth < maxFollowed && !slices.ContainsFunc(above, func(other *Deployment) bool {
-		return other == one || !w.isAllAbove(other.top(), itself, depth+1, is)
+		return other == one || leaves(other, one) || !w.isAllAbove(other, itself, depth+1, leaves, is)
 	})
 }
 
 // IsAbandoned is IsAdopted the other way round: all objects that deploy a root are in folders that nothing deploys, and in an
-// earlier tree something deployed them. What deployed them takes them, and all that they deploy, out of the cluster.
+// earlier tree something deployed them. What deployed them takes them, and all that they deploy and do not leave there, out of
+// the cluster.
 func (s *Set) IsAbandoned(root roots.Root, earlier *Set) bool {
 	list := s.liveDeployers(root)
 	return len(list) > 0 && !slices.ContainsFunc(list, func(one *Deployment) bool { return !s.isAbandoned(one, earlier) })
 }
 
 func (s *Set) isAbandoned(one *Deployment, earlier *Set) bool {
-	return s.found().isAllAbove(one.top(), false, 0, func(one *Deployment) bool { return s.isTakenOut(one, earlier) })
+	leaves := func(above, one *Deployment) bool {
+		was := earlier.former(above, s)
+		return was != nil && was.Keeps(one.Itself(), true)
+	}
+	return s.found().isAllAbove(one, false, 0, leaves, func(one *Deployment) bool { return s.isTakenOut(one, earlier) })
 }
 
 // isTakenOut reports whether what deployed an object in an earlier tree takes it out of the cluster.

@@ -161,8 +161,7 @@ func (r *reader) gitRepository(name, namespace, dir string) fluxSource {
 	for _, dir := range spec.elements("sparseCheckout") {
 		from.exclusion.Sparse = append(from.exclusion.Sparse, dir.text())
 	}
-	// The first of these fields counts (https://fluxcd.io/flux/components/source/gitrepositories/#reference).
-	for _, key := range []string{"commit", "name", "semver", "tag", "branch"} {
+	for _, key := range RevisionFields {
 		if from.revision = spec.text("ref", key); from.revision != "" {
 			from.semver, from.where = key == "semver", spec.position("ref", key)
 			if key == "tag" {
@@ -173,6 +172,10 @@ func (r *reader) gitRepository(name, namespace, dir string) fluxSource {
 	}
 	return from
 }
+
+// RevisionFields are the fields of a GitRepository's reference. The first that is set counts
+// (https://fluxcd.io/flux/components/source/gitrepositories/#reference).
+var RevisionFields = []string{"commit", "name", "semver", "tag", "branch"}
 
 // nearest finds the objects that a reference may mean; is selects some of them, nil: all. A repository may have one for
 // each cluster: then it is the one whose file is nearest to the file of the current object. Several that are equally near
