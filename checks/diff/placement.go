@@ -146,7 +146,7 @@ func (at placement) pairs(root roots.Root, before, after []*render.Resource, all
 }
 
 // fallsOut reports whether a root exists only at the head because no object deploys its folder any more. No cluster
-// gets the root, and the change touches none of its files: Join leaves out its objects, unless another root had them.
+// gets the root, and the change touches none of its files: Join leaves out its objects.
 func (s Sides) fallsOut(at placement, inBase, inHead bool, reads map[string]string) bool {
 	if !at.known || inBase || !inHead || len(at.after.Clusters) > 0 {
 		return false

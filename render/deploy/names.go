@@ -243,9 +243,9 @@ type mentioning struct{ files, folders map[string]bool }
 // hash is the length of the suffix that kustomize adds to names of generated objects: a dash and ten letters.
 const hash = 11
 
-// MayName reports whether a root may deploy an object of a kind and name (see graph.Graph.Naming). It searches the root's files in the tree and
-// the object that deploys it, and renders nothing. It is false only if none of these contains the name or composes
-// names. Remote sources of a kustomization are not searched (see IsExternal).
+// MayName reports whether a root may deploy an object of a kind and name (see graph.Graph.Naming). It searches the root's
+// files in the tree and the object that deploys it, and renders nothing. It is false only if none of these contains the
+// name or composes names. Remote sources of a kustomization are not searched (see IsExternal).
 func (n *Texts) MayName(root roots.Root, kind, name string) bool {
 	if i := len(name) - hash; i > 0 && name[i] == '-' && n.MayName(root, kind, name[:i]) {
 		return true

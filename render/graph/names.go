@@ -126,12 +126,14 @@ func called(p string, text []byte, visit func(key string)) {
 			name(field, value, whole)
 		}
 	})
-	fields(text, "op", nil, func(string, string, bool) { // a JSON patch
+	patches := false // in JSON
+	fields(text, "op", nil, func(string, string, bool) { patches = true })
+	if patches {
 		visit(edits)
-		if after(text, "/metadata", "/labels", "/annotations", "/namespace") || wholePath().Match(text) {
-			visit(renames)
-		}
-	})
+	}
+	if patches && (after(text, "/metadata", "/labels", "/annotations", "/namespace") || wholePath().Match(text)) {
+		visit(renames)
+	}
 	if after(text, "/metadata/name", "space") {
 		if bytes.Contains(text, []byte("from")) {
 			visit(anything)
