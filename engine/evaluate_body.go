@@ -107,7 +107,8 @@ func having(object map[string]any, parent, field string, value any) map[string]a
 	in := object
 	if parent != "" {
 		of, _ := object[parent].(map[string]any)
-		in = maps.Clone(of)
+		in = map[string]any{}
+		maps.Copy(in, of)
 		object[parent] = in
 	}
 	in[field] = value
